@@ -1,0 +1,90 @@
+"""What a model is: as read from its file (`CheckedModel`) and as Keras understands it (`ModelDescription`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class WeightShape:
+    """A stored weight: its place in the file, never its values."""
+
+    path: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedModel:
+    """What the reader took out of a model file and found harmless. Only this is ever rebuilt, never the file.
+
+    Attributes:
+        format: "keras", "h5", "savedmodel", "json" or "python".
+        config: The model's configuration, every class in it on the allow-list. Empty for "python".
+        legacy: The configuration is in the form Keras 2 wrote.
+        compile_config: The saved optimizer, loss and metrics, if there were any.
+        sha256: Of the file (of a folder: of its files in order of their names).
+        custom: A Python file of the user's with custom classes; for "python", `file.py:function`.
+    """
+
+    name: str
+    format: str
+    config: Mapping[str, Any]
+    legacy: bool = False
+    compile_config: Mapping[str, Any] | None = None
+    keras_version: str | None = None
+    sha256: str = ""
+    file_bytes: int = 0
+    weights: tuple[WeightShape, ...] = ()
+    custom: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorShape:
+    """A model's input or output. Dimensions are numbers or names: "batch", or an unknown one a setup can fill."""
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer. `path` leads through nested models: "encoder/block_1/dense"."""
+
+    name: str
+    path: str
+    class_name: str
+    output_shapes: tuple[tuple[int | str, ...], ...]
+    dtype: str
+    trainable_params: int
+    frozen_params: int
+    weight_bytes: int
+    trainable: bool = True
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDescription:
+    """A model without its weights: what `plimsoll describe` shows and every estimate starts from."""
+
+    name: str
+    class_name: str
+    format: str
+    layers: tuple[Layer, ...]
+    inputs: tuple[TensorShape, ...]
+    outputs: tuple[TensorShape, ...]
+    trainable_params: int
+    frozen_params: int
+    weight_bytes: int
+    keras_version: str | None
+    sha256: str
+    optimizer: str | None = None
+    loss: str | None = None
+    unknown_dims: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def params(self) -> int:
+        return self.trainable_params + self.frozen_params

@@ -1,0 +1,38 @@
+"""Everything that goes wrong in a way the user can mend is a `PlannerError`:
+
+    PlannerError
+    ├── ModelError       the model file or the user's code: unreadable, refused, unknown classes
+    ├── SetupError       a way to train that makes no sense
+    ├── DeviceError      a device nobody knows
+    └── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
+
+The message is a sentence: what came in, what was expected, what to do. Anything else that is raised is a bug.
+"""
+
+
+class PlannerError(Exception):
+    """A sentence for the user.
+
+    Attributes:
+        detail: What else is known (a child's last words, a list of names), for a report; may be empty.
+    """
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
+
+
+class ModelError(PlannerError):
+    pass
+
+
+class SetupError(PlannerError):
+    pass
+
+
+class DeviceError(PlannerError):
+    pass
+
+
+class WorkerError(PlannerError):
+    pass
