@@ -1,7 +1,7 @@
 """Pure changes to a model's configuration, made before it is rebuilt: precision, input sizes, what must not come back.
 
 A configuration is a tree; an object in it is a dictionary with `class_name` and `config`. Keras 3 adds `module`,
-Keras 2 has none. Every function returns a new tree and leaves the one it was given alone: Keras changes the trees it reads.
+Keras 2 has none. Every function returns a new tree and leaves the one it was given alone: Keras changes what it reads.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -138,7 +138,7 @@ def _checked_built(built: Any, model: CheckedModel, sizes: Mapping[str, Sequence
         built.build((None, *next(iter(sizes.values()))))
     if not built.built:
         raise ModelError(
-            f"{model.name!r} does not say the shape of its input. Give it with --set input=SIZES, as in --set input=28,28,1, "
+            f"{model.name!r} does not say the shape of its input. Give it, as in --set input=28,28,1, "
             "or save the model after it has been built."
         )
     return built

@@ -4,8 +4,8 @@
         model = keras.Model.from_config(...)
         optimizer.build(model.trainable_variables)
 
-Reading such a variable while tracing is fine (a graph only needs its shape); reading its value is an error of TensorFlow's,
-which is what we want: nothing of ours may depend on a weight's value.
+Reading such a variable while tracing is fine (a graph only needs its shape); reading its value is an error of
+TensorFlow's, which is what we want: nothing of ours may depend on a weight's value.
 """
 
 import math
