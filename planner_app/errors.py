@@ -4,7 +4,8 @@
     ├── ModelError       the model file or the user's code: unreadable, refused, unknown classes
     ├── SetupError       a way to train that makes no sense
     ├── DeviceError      a device nobody knows
-    └── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
+    ├── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
+    └── Cancelled        the user said stop
 
 The message is a sentence: what came in, what was expected, what to do. Anything else that is raised is a bug.
 """
@@ -35,4 +36,8 @@ class DeviceError(PlannerError):
 
 
 class WorkerError(PlannerError):
+    pass
+
+
+class Cancelled(PlannerError):
     pass

@@ -2,31 +2,77 @@
 the last one is always `Finished` or `Failed`:
 
     -> {"type": "Describe", "model": {...}}
+    <- {"type": "Started", "sandbox": ["no network", ...], "missing": []}
     <- {"type": "Progress", "done": 1, "of": 3, "text": "importing TensorFlow"}
     <- {"type": "Finished", "result": {"name": "resnet50", ...}}
 """
 
+from typing import ClassVar
+
+import msgspec
 from msgspec import Raw, Struct
 
 from planner_app.core.model import CheckedModel
+from planner_app.errors import PlannerError
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+REQUEST_BYTES = 256 * MIB  # a checked configuration is at most 64 MiB; escaping can make it four times as long
+FINISHED_BYTES = 64 * MIB  # the longest answer: the trace of a model of many thousand layers
+EVENT_BYTES = 256 << 10  # any other event: a sentence and a traceback
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a child may use before it is stopped."""
+    """What a child may use before it is stopped.
+
+    Attributes:
+        memory_bytes: Resident memory of the child and whatever it started, watched from outside. Address space is not
+            limited unless asked for, since CUDA reserves far more of it than it ever uses.
+        seconds: From the request to the last event.
+        silence_seconds: The longest time without an event, for work that reports as it goes: longer means it hangs.
+        file_bytes: The largest file the child may write.
+        files: Open at the same time.
+    """
 
     memory_bytes: int
     seconds: float
+    silence_seconds: float | None = None
+    address_bytes: int | None = None
+    data_bytes: int | None = None
+    file_bytes: int = GIB
+    files: int = 1024
 
 
 class Request(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """One thing a worker is asked to do."""
+    """One thing a worker is asked to do. What it needs for that is known before the child starts.
+
+    Attributes:
+        limits: What it may use if the caller does not say.
+        gpu: It runs on the GPUs, so they are visible to it.
+        execute: It starts other programs (a compiler's assembler, say).
+    """
+
+    limits: ClassVar[Limits] = Limits(memory_bytes=2 * GIB, seconds=120)
+    gpu: ClassVar[bool] = False
+    execute: ClassVar[bool] = False
+
+    def reads(self) -> tuple[str, ...]:
+        """Files and folders of the user's that the child may read; nothing else of theirs."""
+        return ()
 
 
 class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Read and check a model file, without TensorFlow. Answers with a `CheckedModel`."""
 
+    # Hashing 100 GB takes minutes and reports as it goes; libhdf5 in an endless loop reports nothing.
+    limits: ClassVar[Limits] = Limits(memory_bytes=GIB, seconds=600, silence_seconds=15)
+
     path: str
     custom: str | None = None
+
+    def reads(self) -> tuple[str, ...]:
+        return (_file_of(self.path), *_folder_of(self.custom))
 
 
 class Describe(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
@@ -34,9 +80,24 @@ class Describe(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
     model: CheckedModel
 
+    def reads(self) -> tuple[str, ...]:
+        return _folder_of(self.model.custom)
+
 
 class Event(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Something the worker says."""
+
+
+class Started(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """The child is about to do what it was asked.
+
+    Attributes:
+        sandbox: What holds it, a few words each.
+        missing: What does not, and why.
+    """
+
+    sandbox: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 class Progress(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
@@ -55,3 +116,28 @@ class Failed(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
     error: str
     reason: str
     detail: str = ""
+
+
+def encode_request(request: Request) -> bytes:
+    try:
+        line = msgspec.json.encode(request) + b"\n"
+    except UnicodeEncodeError as error:
+        shown = str(error.object).encode("utf-8", "replace").decode()
+        raise PlannerError(f"The name {shown!r} is not valid UTF-8: rename the file and try again.") from error
+    if len(line) > REQUEST_BYTES:
+        raise PlannerError(f"The request is {len(line) >> 20} MiB long; a worker takes {REQUEST_BYTES >> 20} MiB.")
+    return line
+
+
+def _file_of(path: str) -> str:
+    """The file of `file.py:function`, or the path itself."""
+    file, colon, function = path.rpartition(":")
+    return file if colon and function.isidentifier() and file.endswith(".py") else path
+
+
+def _folder_of(custom: str | None) -> tuple[str, ...]:
+    """A Python file imports its neighbours, so its folder is read, not it alone."""
+    if custom is None:
+        return ()
+    folder, slash, _ = _file_of(custom).rpartition("/")
+    return (folder or slash or ".",)

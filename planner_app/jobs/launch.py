@@ -1,0 +1,82 @@
+"""How a worker is started: which program, in which environment, within which limits."""
+
+import os
+import resource
+import site
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import planner_app
+from planner_app.jobs.protocol import Limits
+
+PYTHON_VARIABLE = "PLIMSOLL_PYTHON"
+SCRATCH_VARIABLE = "PLIMSOLL_SCRATCH"
+LIFELINE_VARIABLE = "PLIMSOLL_LIFELINE"
+
+
+def worker_command() -> list[str]:
+    """The program that is the worker.
+
+    PLIMSOLL_PYTHON names another Python, one that has TensorFlow. A frozen build has no `python -m`: it is its own
+    worker. -P keeps the folder the user happens to be in off the path, where a stranger's `keras.py` could lie.
+    """
+    other = os.environ.get(PYTHON_VARIABLE)
+    if other:
+        return [other, "-P", "-m", "planner_app.worker"]
+    if getattr(sys, "frozen", False):
+        return [sys.executable, "--worker"]
+    return [sys.executable, "-P", "-m", "planner_app.worker"]
+
+
+def environment(home: Path, lifeline: int, *, gpu: bool, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The caller's environment, with every place a library may write moved into the child's own folder."""
+    given = dict(os.environ if inherited is None else inherited)
+    folder = str(home)
+    given |= {
+        SCRATCH_VARIABLE: folder,
+        LIFELINE_VARIABLE: str(lifeline),
+        "TMPDIR": folder,
+        "HOME": folder,
+        "KERAS_HOME": folder,
+        "XDG_CACHE_HOME": folder,
+        "XDG_CONFIG_HOME": folder,
+        "CUDA_CACHE_PATH": folder,
+        "PYTHONUSERBASE": site.getuserbase(),  # found from HOME otherwise, and TensorFlow may be installed there
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "KERAS_BACKEND": "tensorflow",
+        "HDF5_PLUGIN_PRELOAD": "::",  # no filter plugins: a model file could name one
+    }
+    given.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if not gpu:
+        given["CUDA_VISIBLE_DEVICES"] = "-1"
+    if PYTHON_VARIABLE not in given:
+        # Another Python has its own copy of this package: ours might bring libraries built for a different version.
+        here = str(Path(planner_app.__file__).parents[1])
+        given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), here]))
+    return given
+
+
+def limit(process: int, limits: Limits) -> None:
+    """Bound a child from outside, so that it need not cooperate. Memory and time are watched, see `GroupMemory`."""
+    if not hasattr(resource, "prlimit"):
+        return
+    for kind, most in bounds(limits):
+        _, hard = resource.prlimit(process, kind)
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
+        resource.prlimit(process, kind, (most, most))
+
+
+def bounds(limits: Limits) -> Sequence[tuple[int, int]]:
+    """What the kernel enforces, once and for all for a process."""
+    bounds = [
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NOFILE, limits.files),
+    ]
+    if limits.address_bytes is not None:
+        bounds.append((resource.RLIMIT_AS, limits.address_bytes))
+    if limits.data_bytes is not None:
+        bounds.append((resource.RLIMIT_DATA, limits.data_bytes))
+    return bounds
