@@ -1,0 +1,134 @@
+"""One training step as TensorFlow would run it: operations in the executor's order, and the memory each one touches.
+
+Loops are unrolled, branches taken and functions inlined before a trace is made, so a trace is a plain list. Every size
+is a polynomial in the per-GPU batch, so one trace answers for every batch size.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+
+class Phase(StrEnum):
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    UPDATE = "update"
+
+
+class Role(StrEnum):
+    """What a variable is for."""
+
+    WEIGHT = "weight"
+    FROZEN = "frozen weight"
+    OPTIMIZER = "optimizer state"
+    METRIC = "metric"
+    INPUT = "input"
+
+
+class Access(IntEnum):
+    """How an operation touches its variable."""
+
+    NONE = 0
+    READ = 1  # the output is the variable's own buffer
+    COPY = 2  # reads a copy: the variable is updated sparsely, so its buffer may not be shared
+    REPLACE = 3  # the variable takes over the value's buffer
+    UPDATE = 4  # in place, or into a new buffer where somebody still reads the old one
+    TOUCH = 5  # works on the variable's buffer where it lies
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bytes over the per-GPU batch: `constant + slope * batch + square * batch**2`."""
+
+    constant: int = 0
+    slope: int = 0
+    square: int = 0
+
+    def at(self, batch: int) -> int:
+        return self.constant + self.slope * batch + self.square * batch * batch
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """What lives from step to step. `size` is an index into the trace's sizes: inputs grow with the batch."""
+
+    name: str
+    size: int
+    role: Role
+    layer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where operations come from: one node of the graph, however often a loop runs it."""
+
+    name: str
+    type: str
+    layer: str
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Memory a kernel takes for itself while it runs; `kind` names a rule of `core.scratch`, `numbers` are its arguments.
+
+    Numbers that grow with the batch are given per sample and marked by their place in the rule.
+    """
+
+    kind: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an operation puts out.
+
+    Attributes:
+        size: Index into the trace's sizes.
+        alias: Index of the input whose buffer this is, or -1 for a buffer of its own.
+        forward: Inputs whose buffer the kernel takes over when nobody else holds it.
+        holds: Values kept alive as long as this one is: the elements of a list.
+        scratch_region: The kernel asks for it as scratch memory, though it outlives the kernel.
+    """
+
+    size: int = 0
+    alias: int = -1
+    forward: tuple[int, ...] = ()
+    holds: tuple[int, ...] = ()
+    scratch_region: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One run of one kernel.
+
+    Attributes:
+        reads: Values held until the kernel has run.
+        makes: Values put out.
+        then: Operations that wait for this one, in the order in which they are told, once for each edge.
+        waits: How many edges this one waits for.
+        variable: The variable touched, or -1.
+        scratch: Index into the trace's scratch rules, or -1.
+    """
+
+    source: int
+    reads: tuple[int, ...] = ()
+    makes: tuple[int, ...] = ()
+    then: tuple[int, ...] = ()
+    waits: int = 0
+    access: Access = Access.NONE
+    variable: int = -1
+    scratch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class StepTrace:
+    """One training step. `operations` stand in the order a GPU runs them: first in, first out."""
+
+    sources: tuple[Source, ...]
+    operations: tuple[Operation, ...]
+    values: tuple[Value, ...]
+    sizes: tuple[Size, ...]
+    variables: tuple[Variable, ...]
+    scratches: tuple[Scratch, ...] = ()
+    constants: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = field(default=())

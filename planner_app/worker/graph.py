@@ -1,0 +1,123 @@
+"""A rewritten graph as the executor sees it: nodes in its order, edges, static shapes, sizes over the batch."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from planner_app.core.trace import Size
+
+# A constant larger than this is never needed for its content: it is no shape, index or loop bound.
+LARGEST_KNOWN_CONSTANT = 4096
+
+
+@dataclass(slots=True)
+class Node:
+    """One node. Edges are kept on both sides: `inputs` in slot order, `readers` in the order they are told."""
+
+    id: int
+    name: str
+    type: str
+    definition: Any
+    inputs: list[tuple[int, int]] = field(default_factory=list)
+    controls: list[int] = field(default_factory=list)
+    readers: list[tuple[int, int, int]] = field(default_factory=list)  # (reader, its slot, my port)
+    followers: list[int] = field(default_factory=list)
+    shapes: list[tuple[int, ...] | None] = field(default_factory=list)
+    dtypes: list[Any] = field(default_factory=list)
+    constant: np.ndarray | None = None
+    constant_bytes: int = 0
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        return self.operation.get_attr(name) if name in self.definition.attr else default
+
+    operation: Any = None
+
+
+class Graph:
+    """The nodes in executor order, and how bytes grow with the batch.
+
+    The step was traced with a batch that is a prime number and divides no other dimension. A size divisible by it
+    once grows with the batch, twice with its square; all others do not grow at all.
+    """
+
+    def __init__(self, definition: Any, prime: int) -> None:
+        self.prime = prime
+        self._sizes: dict[int, Size] = {}
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(definition, name="")
+        self.tensorflow_graph = graph
+        order = _constructor_order(definition)
+        number = {definition.node[index].name: place for place, index in enumerate(order)}
+        self.nodes = [self._node(place, definition.node[index], number) for place, index in enumerate(order)]
+        for node in self.nodes:
+            for slot, (source, port) in enumerate(node.inputs):
+                self.nodes[source].readers.append((node.id, slot, port))
+            for source in node.controls:
+                self.nodes[source].followers.append(node.id)
+
+    def _node(self, place: int, definition: Any, number: dict[str, int]) -> Node:
+        operation = self.tensorflow_graph.get_operation_by_name(definition.name)
+        node = Node(place, definition.name, definition.op, definition, operation=operation)
+        for text in definition.input:
+            if text[0] == "^":
+                node.controls.append(number[text[1:]])
+            else:
+                name, _, port = text.partition(":")
+                node.inputs.append((number[name], int(port or 0)))
+        for output in operation.outputs:
+            shape = output.shape
+            node.shapes.append(tuple(shape.as_list()) if shape.is_fully_defined() else None)
+            node.dtypes.append(output.dtype.base_dtype)
+        if node.type == "Const":
+            elements = int(np.prod(node.shapes[0] or (1,), dtype=np.int64))
+            node.constant_bytes = elements * node.dtypes[0].size
+            if elements <= LARGEST_KNOWN_CONSTANT:
+                node.constant = tf.make_ndarray(definition.attr["value"].tensor)
+        return node
+
+    def size(self, shape: tuple[int, ...], dtype: Any) -> Size:
+        total = dtype.size
+        for dimension in shape:
+            total *= dimension
+        size = self._sizes.get(total)
+        if size is None:
+            coefficient, power = total, 0
+            while coefficient and coefficient % self.prime == 0 and power < 2:
+                coefficient, power = coefficient // self.prime, power + 1
+            size = Size(*(coefficient if power == p else 0 for p in range(3)))
+            self._sizes[total] = size
+        return size
+
+
+def _constructor_order(definition: Any) -> list[int]:
+    """graph_constructor.cc: of the nodes whose inputs are all made, the one that stands first in the file comes next.
+
+    The executor starts its roots, and tells an operation's readers, in the order in which nodes were made. A loop's
+    back edge (a NextIteration into a Merge) is not waited for.
+    """
+    index = {node.name: place for place, node in enumerate(definition.node)}
+    readers: list[list[int]] = [[] for _ in definition.node]
+    pending = [0] * len(definition.node)
+    for place, node in enumerate(definition.node):
+        for text in node.input:
+            source = index[text.lstrip("^").partition(":")[0]]
+            if node.op == "Merge" and definition.node[source].op == "NextIteration":
+                continue
+            readers[source].append(place)
+            pending[place] += 1
+    ready = [place for place, count in enumerate(pending) if count == 0]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        place = heapq.heappop(ready)
+        order.append(place)
+        for reader in readers[place]:
+            pending[reader] -= 1
+            if pending[reader] == 0:
+                heapq.heappush(ready, reader)
+    return order

@@ -1,0 +1,123 @@
+"""What TensorFlow's kernels do with memory, by operation type: whose buffer an output is.
+
+Read in the kernels' sources (tensorflow/core/kernels); where a kernel decides by shape, so do the rules here.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+# The output is the input's buffer: set_output(0, input) or Tensor::CopyFrom, no bytes move.
+ALIAS = frozenset(
+    "Identity Reshape Squeeze ExpandDims StopGradient PreventGradient Enter RefEnter Exit NextIteration "
+    "LoopCond Bitcast EnsureShape CheckNumerics CheckNumericsV2 Snapshot DebugIdentityV3 Print PrintV2 "
+    "PlaceholderWithDefault".split()
+)
+# Each output is the input of the same number.
+ALIAS_EACH = frozenset({"IdentityN"})
+
+# cwise_ops_common.h: UnaryOp and the activations (relu_op.h: UnaryElementWiseOp) forward their input.
+FORWARD_FIRST = frozenset(
+    "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Digamma Erf Erfc Erfinv Exp Expm1 Floor Inv Invert Lgamma Log "
+    "Log1p LogicalNot Ndtri Neg Reciprocal Rint Round Rsqrt Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh BesselI0e "
+    "BesselI1e Elu Relu Relu6 LeakyRelu Selu Softplus Softsign Softmax LogSoftmax BiasAdd BiasAddV1 "
+    "_UnaryOpsComposition ClipByValue MatrixBandPart ZerosLike "
+    "TensorListPushBack TensorListSetItem".split()
+)
+# BinaryOp and the gradients of activations try both inputs.
+FORWARD_BOTH = frozenset(
+    "Add AddV2 Atan2 BitwiseAnd BitwiseOr BitwiseXor Complex Div DivNoNan FloorDiv FloorMod Igamma Igammac InvGrad "
+    "LeftShift LogicalAnd LogicalOr Maximum Minimum Mod Mul MulNoNan NextAfter Polygamma Pow RealDiv ReciprocalGrad "
+    "RightShift RsqrtGrad SigmoidGrad SqrtGrad SquaredDifference Sub TanhGrad TruncateDiv TruncateMod Xdivy Xlog1py "
+    "Xlogy Zeta EluGrad ReluGrad Relu6Grad LeakyReluGrad SeluGrad SoftplusGrad SoftsignGrad".split()
+)
+# AddN takes the first input that nobody else holds; Select one of its two branches.
+FORWARD_ANY = frozenset({"AddN", "AccumulateNV2"})
+FORWARD_BRANCHES = frozenset({"Select", "SelectV2"})
+# xent_op.cc: the gradient (output 1) takes over the logits where it can.
+FORWARD_LOGITS = frozenset({"SoftmaxCrossEntropyWithLogits"})
+
+# reduction_ops_common.h: the result is made with allocate_temp and handed on under another shape.
+REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm"})
+
+NOTHING = frozenset("NoOp ControlTrigger VarHandleOp Assert DestroyResourceOp VarIsInitializedOp".split())
+
+# tensor.h IsDim0SliceAligned and EIGEN_MAX_ALIGN_BYTES: a slice may share its buffer when it starts on this boundary.
+ALIGNMENT = 64
+
+
+def slices_share(shape: Sequence[int], itemsize: int) -> bool:
+    """Whether every slice along the first axis starts on an aligned address, so that it can be a view."""
+    row = itemsize
+    for size in shape[1:]:
+        row *= size
+    return row % ALIGNMENT == 0
+
+
+def transpose_is_view(shape: Sequence[int], permutation: Sequence[int]) -> bool:
+    """transpose_op.cc: the identity, or a permutation that leaves the axes longer than one in their order."""
+    long = [axis for axis in permutation if shape[axis] != 1]
+    return long == sorted(long)
+
+
+def is_view(kind: str, node: Any, inputs: Sequence[Any], output_shape: Sequence[int]) -> bool:
+    """Kernels that hand their input on as it is when there is nothing to do."""
+    if not inputs:
+        return False
+    given = inputs[0].shape
+    if kind == "Transpose":
+        return inputs[1].constant is not None and transpose_is_view(given, inputs[1].constant.tolist())
+    if kind in ("Tile", "Pad", "PadV2", "MirrorPad", "BroadcastTo", "Cast", "Slice"):
+        return tuple(given) == tuple(output_shape) and (kind != "Cast" or node.dtypes[0] == inputs[0].dtype)
+    if kind in ("ConcatV2", "AddN"):
+        return len(inputs) == (2 if kind == "ConcatV2" else 1)
+    if kind in ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any"):
+        # reduction_ops_common.h: nothing to reduce, the data is the input's.
+        return _elements(given) == _elements(output_shape) and kind not in ("Mean",)
+    if kind == "StridedSlice":
+        return tuple(given) == tuple(output_shape)
+    return False
+
+
+def _elements(shape: Sequence[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def shared_slices(kind: str, node: Any, inputs: Sequence[Any], shapes: Sequence[Sequence[int]]) -> int:
+    """1 + the input that all outputs are aligned slices of, along its first axis; 0 where they are copies."""
+    if kind in ("Split", "SplitV"):
+        place, axis = (1, inputs[0].constant) if kind == "Split" else (0, inputs[2].constant)
+        whole = inputs[place]
+        if len(shapes) == 1:
+            return place + 1
+        if axis is not None and int(axis) % len(whole.shape) == 0 and all(
+            slices_share(shape, whole.dtype.size) or _row(shape, whole.dtype.size) * shape[0] % ALIGNMENT == 0
+            for shape in shapes
+        ):
+            return place + 1
+    if kind == "Unpack" and node.attribute("axis") == 0 and slices_share(inputs[0].shape, inputs[0].dtype.size):
+        return 1
+    return 0
+
+
+def _row(shape: Sequence[int], itemsize: int) -> int:
+    return itemsize * _elements(shape[1:])
+
+
+def forward_candidates(kind: str, count: int, port: int) -> range | tuple[int, ...]:
+    """The inputs, in order, whose buffer a kernel tries to take over for an output."""
+    if kind in FORWARD_LOGITS:
+        return (0,) if port == 1 else ()
+    if port:
+        return ()
+    if kind in FORWARD_FIRST:
+        return (0,)
+    if kind in FORWARD_BOTH:
+        return (0, 1)
+    if kind in FORWARD_ANY:
+        return range(count)
+    if kind in FORWARD_BRANCHES:
+        return (1, 2)
+    return ()

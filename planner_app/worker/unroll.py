@@ -1,0 +1,282 @@
+"""Run a graph without running it: TensorFlow's executor on shapes instead of tensors.
+
+Tokens go from operation to operation as they do in `executor.cc`: a first-in-first-out queue of what is ready, loop
+frames with their iterations, branches of which one is alive. What comes out is every kernel that would run, in order,
+with the buffers it would take.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from planner_app.core.trace import Access, Operation, Scratch, Size, Value
+from planner_app.errors import ModelError
+from planner_app.worker import kernels
+from planner_app.worker.graph import Graph, Node
+from planner_app.worker.lists import LIST_KERNELS, TensorList
+from planner_app.worker.scratch import scratch_of
+from planner_app.worker.shapes import Inference, evaluate
+
+# Assignments that write the variable's buffer where it lies, after copying it if somebody still reads it.
+UPDATES = frozenset({"AssignAddVariableOp", "AssignSubVariableOp"})
+# Sparse updates: resource_variable_ops.cc switches such a variable to copy-on-read for good.
+SCATTERS = frozenset(f"ResourceScatter{kind}" for kind in ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update"))
+MOST_OPERATIONS = 3_000_000
+
+
+@dataclass(slots=True)
+class Token:
+    """What travels along an edge: a value's number, its shape and, where it is known, what it holds."""
+
+    value: int
+    shape: tuple[int, ...]
+    dtype: Any
+    constant: np.ndarray | None = None
+    list: TensorList | None = None
+    variable: int = -1
+
+
+class Frame:
+    """A loop while it runs (or the step itself): what has arrived in each of its iterations."""
+
+    __slots__ = ("arrived", "children", "invariants", "parent", "parent_iteration", "waiting")
+
+    def __init__(self, parent: Frame | None = None, parent_iteration: int = 0) -> None:
+        self.parent, self.parent_iteration = parent, parent_iteration
+        self.waiting: list[dict[int, int]] = [{}]
+        self.arrived: list[dict[int, tuple[list[Token | None], list[int]]]] = [{}]
+        self.invariants: list[tuple[Node, Token, int]] = []
+        self.children: dict[tuple[str, int], Frame] = {}
+
+
+class Unroller:
+    def __init__(self, graph: Graph, variables: dict[str, int], assume: bool = True) -> None:
+        self.graph, self.variables, self.assume = graph, variables, assume
+        self.sizes: dict[Size, int] = {Size(): 0}
+        self.values: list[Value] = []
+        self.operations: list[list[Any]] = []
+        self.scratches: dict[Scratch, int] = {}
+        self.constants: list[int] = []
+        self.undecided: set[str] = set()
+        self.sparse: set[int] = set()
+        self._inference = Inference()
+        self._queue: deque[tuple[Node, Frame, int]] = deque()
+
+    def run(self) -> None:
+        step = Frame()
+        for node in self.graph.nodes:
+            if not node.inputs and not node.controls and node.type != "Placeholder":
+                self._queue.append((node, step, 0))
+        while self._queue:
+            node, frame, iteration = self._queue.popleft()
+            tokens, after = frame.arrived[iteration].pop(node.id, ([], []))
+            number = len(self.operations)
+            if number > MOST_OPERATIONS:
+                raise ModelError(f"The step runs more than {MOST_OPERATIONS:,} operations: shorten its loops to trace it.")
+            self.operations.append([node.id, [], [], [], len(after), Access.NONE, -1, -1])
+            for earlier in after:
+                self.operations[earlier][3].append(number)
+            outputs = self._execute(node, tokens, self.operations[number])
+            self._propagate(node, frame, iteration, outputs, number)
+
+    # --- the executor ----------------------------------------------------------------------------------------------
+    def _propagate(self, node: Node, frame: Frame, iteration: int, outputs: list[Token | None], number: int) -> None:
+        if node.type in ("Enter", "RefEnter"):
+            key = (node.attribute("frame_name").decode(), iteration)
+            child = frame.children.get(key)
+            if child is None:
+                child = frame.children[key] = Frame(frame, iteration)
+            if node.attribute("is_constant"):
+                child.invariants.append((node, outputs[0], number))
+                for each in range(len(child.waiting)):
+                    self._tell(node, child, each, outputs, number)
+                return
+            frame, iteration = child, 0
+        elif node.type == "Exit":
+            frame, iteration = frame.parent, frame.parent_iteration
+        elif node.type == "NextIteration":
+            iteration += 1
+            if iteration == len(frame.waiting):
+                frame.waiting.append({})
+                frame.arrived.append({})
+                for source, token, earlier in frame.invariants:
+                    self._tell(source, frame, iteration, [token], earlier)
+        self._tell(node, frame, iteration, outputs, number)
+
+    def _tell(self, node: Node, frame: Frame, iteration: int, outputs: list[Token | None], number: int) -> None:
+        waiting, arrived = frame.waiting[iteration], frame.arrived[iteration]
+        nodes = self.graph.nodes
+        for reader_id, slot, port in node.readers:
+            token = outputs[port]
+            if token is None:
+                continue
+            reader = nodes[reader_id]
+            entry = arrived.get(reader_id)
+            if entry is None:
+                entry = arrived[reader_id] = ([None] * len(reader.inputs), [])
+            entry[0][slot] = token
+            entry[1].append(number)
+            if reader.type == "Merge":
+                left = 0 if reader_id not in waiting else -1
+            else:
+                left = waiting.get(reader_id, len(reader.inputs) + len(reader.controls)) - 1
+            waiting[reader_id] = left
+            if left == 0:
+                self._queue.append((reader, frame, iteration))
+        if all(token is None for token in outputs) and outputs:
+            return
+        for reader_id in node.followers:
+            reader = nodes[reader_id]
+            if reader.type == "Merge":
+                continue
+            entry = arrived.get(reader_id)
+            if entry is None:
+                entry = arrived[reader_id] = ([None] * len(reader.inputs), [])
+            entry[1].append(number)
+            left = waiting.get(reader_id, len(reader.inputs) + len(reader.controls)) - 1
+            waiting[reader_id] = left
+            if left == 0:
+                self._queue.append((reader, frame, iteration))
+
+    # --- one kernel ------------------------------------------------------------------------------------------------
+    def _execute(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
+        kind = node.type
+        row[1] = [token.value for token in inputs if token is not None]
+        if kind == "Merge":
+            place = next(i for i, token in enumerate(inputs) if token is not None)
+            outputs = [self._same(inputs[place]), self.known(place, node.dtypes[1])]
+        elif kind == "Switch":
+            outputs = self._switch(node, inputs)
+        elif kind == "Const":
+            self.constants.append(node.constant_bytes)
+            outputs = [self.token(self.value(), node.shapes[0], node.dtypes[0], node.constant)]
+        elif kind == "VarHandleOp":
+            outputs = [self.token(self.value(), (), node.dtypes[0], variable=self.variables[node.name])]
+        elif kind in LIST_KERNELS and (node.dtypes[0].name == "variant" or inputs[0].dtype.name == "variant"):
+            made = LIST_KERNELS[kind](self, node, inputs)
+            row[2] = [token.value for token in made]
+            return made[: len(node.dtypes)]
+        elif inputs and inputs[0].variable >= 0 and kind not in kernels.ALIAS:
+            outputs = self._touch(node, inputs, row)
+        else:
+            outputs = self._compute(node, inputs, row)
+        row[2] = [token.value for token in outputs if token is not None]
+        return outputs
+
+    def _switch(self, node: Node, inputs: list[Token]) -> list[Token | None]:
+        data, predicate = inputs
+        if predicate.constant is None:
+            self.undecided.add(node.name)
+        taken = self.assume if predicate.constant is None else bool(predicate.constant)
+        token = self._same(data)
+        return [None, token] if taken else [token, None]
+
+    def _touch(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
+        row[6] = inputs[0].variable
+        kind = node.type
+        if kind == "ReadVariableOp":
+            row[5] = Access.READ
+            return [self.fresh(self._shape(node, inputs, 0), node.dtypes[0])]
+        if kind == "AssignVariableOp":
+            row[5] = Access.REPLACE
+        elif kind in UPDATES:
+            row[5] = Access.UPDATE
+        else:
+            row[5] = Access.TOUCH
+            if kind in SCATTERS:
+                self.sparse.add(inputs[0].variable)
+        return self._compute(node, inputs, row)
+
+    def _compute(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
+        kind = node.type
+        if kind in kernels.ALIAS:
+            return [self._same(inputs[0], node.shapes[0], node)]
+        if kind in kernels.ALIAS_EACH:
+            return [self._same(token) for token in inputs]
+        if not node.dtypes:
+            return []
+        known = evaluate(node, inputs)
+        shapes = [self._shape(node, inputs, port) for port in range(len(node.dtypes))]
+        scratch = scratch_of(node, inputs, shapes, self.graph)
+        if scratch is not None:
+            row[7] = self.scratches.setdefault(scratch, len(self.scratches))
+        if kernels.is_view(kind, node, inputs, shapes[0]):
+            return [self.token(self.alias(inputs[0].value), shapes[0], node.dtypes[0])]
+        views = kernels.shared_slices(kind, node, inputs, shapes)
+        outputs: list[Token | None] = []
+        for port, (shape, dtype) in enumerate(zip(shapes, node.dtypes, strict=True)):
+            constant = known[port] if known is not None else None
+            if views:
+                outputs.append(self.token(self.alias(inputs[views - 1].value), shape, dtype, constant))
+                continue
+            candidates = kernels.forward_candidates(kind, len(inputs), port)
+            size = self.size(shape, dtype)
+            forward = tuple(
+                inputs[c].value
+                for c in candidates
+                if c < len(inputs) and inputs[c].dtype == dtype and self.size(inputs[c].shape, dtype) == size
+            )
+            outputs.append(self.token(self.value(size=size, forward=forward, scratch_region=kind in kernels.REDUCTIONS), shape, dtype, constant))
+        return outputs
+
+    def _shape(self, node: Node, inputs: list[Token], port: int) -> tuple[int, ...]:
+        shape = node.shapes[port]
+        if shape is None:
+            shape = self._inference.shapes(node, inputs)[port]
+        if shape is None:
+            raise self.unknown(node)
+        return shape
+
+    # --- values ----------------------------------------------------------------------------------------------------
+    def size_index(self, size: Size) -> int:
+        return self.sizes.setdefault(size, len(self.sizes))
+
+    def size(self, shape: tuple[int, ...], dtype: Any) -> int:
+        return self.size_index(self.graph.size(shape, dtype))
+
+    def value(self, **columns: Any) -> int:
+        self.values.append(Value(**columns))
+        return len(self.values) - 1
+
+    def alias(self, value: int) -> int:
+        return self.value(alias=value)
+
+    def token(self, value: int, shape: tuple[int, ...], dtype: Any, constant: Any = None, **more: Any) -> Token:
+        return Token(value, shape, dtype, constant, **more)
+
+    def fresh(self, shape: tuple[int, ...], dtype: Any) -> Token:
+        return Token(self.value(size=self.size(shape, dtype)), shape, dtype)
+
+    def known(self, number: Any, dtype: Any) -> Token:
+        array = np.asarray(number, dtype.as_numpy_dtype)
+        return Token(self.value(size=self.size(array.shape, dtype)), array.shape, dtype, array)
+
+    def _same(self, token: Token, shape: tuple[int, ...] | None = None, node: Node | None = None) -> Token:
+        """The same buffer under another shape."""
+        constant = token.constant
+        if shape is None and node is not None and node.type in ("Reshape", "Squeeze", "ExpandDims"):
+            shape = self._inference.shapes(node, [token, *([] if len(node.inputs) < 2 else [])])[0]
+        if shape is not None and constant is not None:
+            constant = constant.reshape(shape)
+        return Token(
+            self.alias(token.value), token.shape if shape is None else shape, token.dtype, constant, token.list, token.variable
+        )
+
+    def unknown(self, node: Node) -> ModelError:
+        return ModelError(
+            f'The size of what "{node.name}" ({node.type}) puts out can\'t be known before it runs, '
+            "so the step can't be estimated: give every input a fixed size (--set) or replace that operation."
+        )
+
+    def finished(self) -> tuple[Operation, ...]:
+        """The operations as values. A variable that is updated sparsely is read by copying it."""
+        rows = []
+        for source, reads, makes, then, waits, access, variable, scratch in self.operations:
+            if access == Access.READ and variable in self.sparse:
+                access = Access.COPY
+            rows.append(Operation(source, tuple(reads), tuple(makes), tuple(then), waits, access, variable, scratch))
+        return tuple(rows)
