@@ -1,0 +1,34 @@
+"""What the tests ask their children: `Do(what="spin")` runs `spin` of deeds.py in a real worker."""
+
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+from planner_app.jobs.protocol import MIB, Limits, Request
+
+COMMAND = [sys.executable, str(Path(__file__).with_name("child.py"))]
+
+
+class Do(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    limits: ClassVar[Limits] = Limits(memory_bytes=512 * MIB, seconds=30)
+
+    what: str
+    number: int = 0
+    text: str = ""
+    read: tuple[str, ...] = ()
+
+    def reads(self) -> tuple[str, ...]:
+        return self.read
+
+
+def raw(code: str) -> list[str]:
+    """A child that is none of ours: it has read the request and does as it likes. `say` writes to its stdout."""
+    begin = (
+        "import os, signal, sys, time, subprocess\n"
+        "def say(text): os.write(1, text.encode())\n"
+        'started = \'{"type":"Started"}\\n\'\n'
+        'progress = \'{"type":"Progress","done":1,"of":2,"text":"half"}\\n\'\n'
+        'finished = \'{"type":"Finished","result":1}\\n\'\n'
+        "sys.stdin.readline()\n"
+    )
+    return [sys.executable, "-S", "-c", begin + code]

@@ -1,0 +1,187 @@
+"""What a worker can do, good and bad."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from asking import Do
+
+from planner_app.errors import ModelError
+
+
+def do(request: Do, report):
+    return globals()[request.what](request, report)
+
+
+def echo(request, report):
+    return {"number": request.number, "text": request.text, "process": os.getpid()}
+
+
+def count(request, report):
+    for done in range(request.number):
+        report(done, request.number, f"step {done}")
+        time.sleep(0.06)
+    return request.number
+
+
+def report_much(request, report):
+    for done in range(100_000):
+        report(done, 100_000, "fast")
+    return "done"
+
+
+def big_answer(request, report):
+    return "x" * request.number
+
+
+def prints(request, report):
+    print('{"type":"Finished","result":"printed"}')  # noqa: T201 - that is the point
+    sys.stdout.write("no newline")
+    libc = ctypes.CDLL(None)
+    libc.puts(b'{"type":"Finished","result":"from C"}')
+    libc.fflush(None)
+    os.write(1, b"\x00\xff garbage")
+    return "real"
+
+
+def reads_stdin(request, report):
+    return sys.stdin.read()
+
+
+def refuses(request, report):
+    raise ModelError("The model is a sandwich.", detail="ham")
+
+
+def fails(request, report):
+    raise ValueError("first line \udcff\nsecond line")
+
+
+def exits(request, report):
+    sys.exit(3)
+
+
+def lacks_memory(request, report):
+    raise MemoryError
+
+
+def lacks_tensorflow(request, report):
+    raise ModuleNotFoundError("No module named 'tensorflow'", name="tensorflow")
+
+
+def answers_nonsense(request, report):
+    return object()
+
+
+def sleeps(request, report):
+    report(0, 1, "asleep")
+    time.sleep(600)
+
+
+def ignores_sigterm(request, report):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sleeps(request, report)
+
+
+def holds_the_lock(request, report):
+    """As libhdf5 does on a damaged file: a C function that never returns and never lets Python run."""
+    report(0, 1, "stuck")
+    ctypes.PyDLL(None).sleep(600)
+
+
+def eats_memory(request, report):
+    eaten = []
+    while True:
+        eaten.append(bytearray(os.urandom(1 << 20)) * 8)
+        time.sleep(0.005)
+
+
+def kills_itself(request, report):
+    os.kill(os.getpid(), request.number)
+
+
+def segfaults(request, report):
+    ctypes.string_at(0)
+
+
+def leaves_a_thread(request, report):
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    return "answered"
+
+
+def global_count(request, report):
+    global _counted
+    _counted = globals().get("_counted", 0) + 1
+    return _counted
+
+
+def outcome(deed) -> str:
+    try:
+        deed()
+    except OSError as error:
+        return type(error).__name__
+    return "it worked"
+
+
+def breaks_out(request, report):
+    """Each way out, and how it ended."""
+    outside = Path(request.text)
+    return {
+        "write": outcome(lambda: (outside / "written").write_text("x")),
+        "truncate": outcome(lambda: os.truncate(outside / "secret", 0)),
+        "remove": outcome(lambda: (outside / "secret").unlink()),
+        "read": outcome(lambda: (outside / "secret").read_text()),
+        "list": outcome(lambda: list(outside.iterdir())),
+        "chmod": outcome(lambda: (outside / "secret").chmod(0)),
+        "tcp": outcome(lambda: socket.create_connection(("127.0.0.1", 9), 1)),
+        "udp": outcome(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)),
+        "unix": outcome(lambda: socket.socket(socket.AF_UNIX)),
+        "program": outcome(lambda: subprocess.run(["/bin/true"])),
+        "fork": outcome(os.fork),
+        "signal": outcome(lambda: os.kill(os.getppid(), 0)),
+        "limit": outcome(lambda: __import__("resource").setrlimit(4, (1 << 40, 1 << 40))),
+        "own folder": outcome(lambda: Path(os.environ["TMPDIR"], "file").write_text("x")),
+        "named file": outcome(lambda: Path(request.read[0]).read_text()),
+        "named folder": outcome(lambda: list(Path(request.read[1]).iterdir())),
+        "thread": outcome(lambda: threading.Thread(target=int).start()),
+    }
+
+
+def writes_much(request, report):
+    with Path(os.environ["TMPDIR"], "big").open("wb") as file:
+        for _ in range(64):
+            file.write(bytes(1 << 20))
+
+
+def environment(request, report):
+    return dict(os.environ)
+
+
+def trains(request, report):
+    """TensorFlow and Keras in the sandbox: a model trains, and its pool threads can't write outside either."""
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    model.compile("adam", "mse", jit_compile=True)
+    model.fit(np.ones((8, 4)), np.ones((8, 2)), verbose=0)
+    model.save(Path(os.environ["TMPDIR"], "model.keras"))
+
+    @tf.function
+    def write(index):
+        tf.io.write_file(tf.strings.join([request.text, "/marker", tf.strings.as_string(index)]), "x")
+        return index
+
+    refused = 0
+    for index in range(16):
+        try:
+            write(tf.constant(index))
+        except tf.errors.PermissionDeniedError:
+            refused += 1
+    return {"params": model.count_params(), "refused": refused}
