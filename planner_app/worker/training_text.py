@@ -1,0 +1,52 @@
+"""What was saved of a model's training, as a person would say it: "Adam (learning_rate 0.001)"."""
+
+from collections.abc import Mapping
+from typing import Any
+
+MAX_CHARACTERS = 200
+TOLD = ("learning_rate", "momentum", "weight_decay", "clipnorm", "ema_momentum", "gradient_accumulation_steps")
+
+
+def optimizer_text(training: Mapping[str, Any] | None) -> str | None:
+    """The optimizer with the options that matter. Keras 3 calls the entry `optimizer`, Keras 2 `optimizer_config`."""
+    saved = (training or {}).get("optimizer") or (training or {}).get("optimizer_config")
+    if not isinstance(saved, Mapping):
+        return _name(saved)
+    options = saved.get("config")
+    options = options if isinstance(options, Mapping) else {}
+    if not options.get("use_ema"):
+        options = {key: value for key, value in options.items() if key != "ema_momentum"}
+    told = [f"{key} {_value(options[key])}" for key in TOLD if options.get(key)]
+    return _short(f"{_name(saved)} ({', '.join(told)})" if told else _name(saved))
+
+
+def loss_text(training: Mapping[str, Any] | None) -> str | None:
+    return _short(_name((training or {}).get("loss")))
+
+
+def _name(saved: Any) -> str | None:
+    """The name of one object, or of several in a list or by output."""
+    if isinstance(saved, str):
+        return saved
+    if isinstance(saved, Mapping):
+        if saved.get("class_name") == "function":
+            return _name(saved.get("config"))
+        if "class_name" in saved:
+            return str(saved["class_name"]).rpartition(">")[2]
+        return ", ".join(f"{key}: {_name(value)}" for key, value in saved.items()) or None
+    if isinstance(saved, list):
+        return ", ".join(str(_name(item)) for item in saved) or None
+    return None
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(_name(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _short(text: str | None) -> str | None:
+    if text is None:
+        return None
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 3] + "..."
