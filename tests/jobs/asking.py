@@ -1,8 +1,12 @@
 """What the tests ask their children: `Do(what="spin")` runs `spin` of deeds.py in a real worker."""
 
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
+
+import psutil
 
 from planner_app.jobs.protocol import MIB, Limits, Request
 
@@ -19,6 +23,19 @@ class Do(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
     def reads(self) -> tuple[str, ...]:
         return self.read
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 5.0) -> bool:
+    until = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
 
 
 def raw(code: str) -> list[str]:

@@ -1,29 +1,17 @@
-import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
-from asking import COMMAND, Do
+from asking import COMMAND, Do, children
 
 from planner_app.jobs.job import Job
 from planner_app.jobs.protocol import Failed, Finished, Limits
 from planner_app.jobs.stream import AnyEvent
 
 
-def wait_for(what: Callable[[], bool], seconds: float = 5.0) -> bool:
-    until = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
-
-
-def children() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 @pytest.fixture
@@ -47,8 +35,8 @@ def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    open_before = len(os.listdir("/proc/self/fd"))
+    open_before = open_files()
     yield
     assert children() == []
-    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert open_files() == open_before
     assert list(scratch.iterdir()) == []

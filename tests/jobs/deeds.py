@@ -125,6 +125,8 @@ def outcome(deed) -> str:
         deed()
     except OSError as error:
         return type(error).__name__
+    except ValueError:  # what Python's setrlimit makes of a refusal
+        return "PermissionError"
     return "it worked"
 
 

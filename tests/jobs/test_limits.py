@@ -1,0 +1,107 @@
+"""Time, silence, memory, files, and the wish to stop."""
+
+import threading
+import time
+
+import pytest
+from asking import COMMAND, Do, children, raw
+
+from planner_app.errors import Cancelled
+from planner_app.jobs.job import Job, result_of
+from planner_app.jobs.protocol import GIB, MIB, Finished, Limits, Started
+
+
+def limits(seconds: float = 30, memory_bytes: int = GIB, silence_seconds: float | None = None, **others) -> Limits:
+    return Limits(memory_bytes=memory_bytes, seconds=seconds, silence_seconds=silence_seconds, **others)
+
+
+def test_that_a_child_that_runs_too_long_is_stopped(ask):
+    failed = ask("sleeps", limits=limits(seconds=0.7))[-1]
+    assert failed.reason == "The worker ran longer than the 0.7 s it was given and was stopped."
+
+
+def test_that_a_child_that_says_nothing_is_taken_to_hang(ask):
+    failed = ask("holds_the_lock", limits=limits(silence_seconds=0.7))[-1]
+    assert failed.reason == "The worker said nothing for 0.7 s: it hangs, and was stopped."
+
+
+def test_that_a_child_that_reports_may_take_its_time(ask):
+    assert isinstance(ask(Do(what="count", number=20), limits=limits(silence_seconds=0.7))[-1], Finished)
+
+
+def test_that_a_stopped_child_is_taken_to_hang(ask):
+    code = "say(started); os.kill(os.getpid(), signal.SIGSTOP)"
+    assert "ran longer than" in ask(limits=limits(seconds=0.5), command=raw(code))[-1].reason
+
+
+def test_that_a_child_that_takes_too_much_memory_is_stopped(ask):
+    failed = ask("eats_memory", limits=limits(memory_bytes=200 * MIB))[-1]
+    assert failed.reason == "The worker needed more than the 200 MiB it was given and was stopped."
+
+
+def test_that_memory_of_what_a_child_started_counts(ask):
+    eat = "import time; x = bytearray(300 << 20); time.sleep(60)"
+    code = f"say(started); subprocess.Popen([sys.executable, '-c', {eat!r}]); time.sleep(60)"
+    assert "needed more than" in ask(limits=limits(memory_bytes=200 * MIB), command=raw(code))[-1].reason
+
+
+def test_that_address_space_can_be_bounded_too(ask):
+    failed = ask("eats_memory", limits=limits(address_bytes=GIB, memory_bytes=8 * GIB))[-1]
+    assert failed.reason == "The worker ran out of memory (MemoryError)."
+
+
+def test_that_a_file_can_only_grow_so_far(ask):
+    failed = ask("writes_much", limits=limits(file_bytes=2 * MIB))[-1]
+    assert "File too large" in failed.reason
+
+
+# Cancelling
+
+
+@pytest.mark.parametrize("deed", ["sleeps", "ignores_sigterm", "holds_the_lock", "eats_memory"])
+def test_that_cancel_ends_a_job_within_a_second(deed):
+    job = Job(Do(what=deed), limits(memory_bytes=8 * GIB), command=COMMAND)
+    events = iter(job)
+    next(events)
+    time.sleep(0.2)
+    begun = time.monotonic()
+    threading.Thread(target=job.cancel).start()
+    *_, failed = events
+    assert time.monotonic() - begun < 1
+    assert (failed.error, failed.reason) == ("Cancelled", "Cancelled.")
+
+
+def test_that_a_job_cancelled_before_it_begins_starts_no_child():
+    job = Job(Do(what="echo"), command=["/no/such/python"])
+    job.cancel()
+    with pytest.raises(Cancelled):
+        result_of(job, str)
+
+
+def test_that_cancelling_a_finished_job_changes_nothing():
+    job = Job(Do(what="echo"), command=COMMAND)
+    events = list(job)
+    job.cancel()
+    assert isinstance(events[-1], Finished)
+
+
+def test_that_a_loop_left_early_ends_the_child():
+    for event in Job(Do(what="sleeps"), command=COMMAND):
+        assert isinstance(event, Started)
+        break
+    assert children() == []
+
+
+def test_that_an_exception_of_the_listener_ends_the_child():
+    def complain(event):
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        result_of(Job(Do(what="sleeps"), command=COMMAND), str, complain)
+
+
+def test_that_a_job_runs_once():
+    job = Job(Do(what="echo"), command=COMMAND)
+    list(job)
+    with pytest.raises(RuntimeError):
+        iter(job)
