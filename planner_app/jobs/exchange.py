@@ -1,5 +1,6 @@
 """One request and its events, whatever the child does: it ends with exactly one last event."""
 
+import re
 import signal
 import threading
 import time
@@ -85,6 +86,12 @@ class Exchange:
             return Trouble("The worker closed its output without an answer, and was stopped.")
         self._child.end()
         self.died = True
+        lacking = re.search(r"No module named '([^']+)'", self._child.tail.text)
+        if lacking and not self.heard:
+            return Trouble(
+                f"The worker's Python has no module {lacking[1]}: install it there with "
+                f'pip install "plimsoll[tensorflow]".'
+            )
         half = " in the middle of an answer" if self._reader.unfinished else " before it had an answer"
         return Trouble(how_it_ended(self._child.returncode, self._child.memory.peak_bytes) + half + ".")
 

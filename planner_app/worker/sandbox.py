@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner_app.worker import landlock, seccomp
+from planner_app.worker import kernel, landlock, seccomp
 
-SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/proc", "/sys")
+SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/proc", "/sys")
 # Of /etc, what the dynamic linker, glibc and the time zone need.
 ETC = (
     "/etc/ld.so.cache",
@@ -53,6 +53,10 @@ def apply(reads: tuple[str, ...], writes: str, *, gpu: bool = False, execute: bo
         missing.append(f"files are not guarded: no Landlock ({error})")
     else:
         in_force.append(f"reads only its libraries and the model, writes only its own folder (Landlock {version})")
+    try:
+        kernel.drop_capabilities()
+    except (OSError, AttributeError) as error:
+        missing.append(f"it keeps its privileges ({error})")
     try:
         seccomp.apply(execute=execute)
     except (OSError, AttributeError) as error:

@@ -146,11 +146,22 @@ def breaks_out(request, report):
         "program": outcome(lambda: subprocess.run(["/bin/true"])),
         "fork": outcome(os.fork),
         "signal": outcome(lambda: os.kill(os.getppid(), 0)),
+        "parent": outcome(lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes()),
         "limit": outcome(lambda: __import__("resource").setrlimit(4, (1 << 40, 1 << 40))),
         "own folder": outcome(lambda: Path(os.environ["TMPDIR"], "file").write_text("x")),
         "named file": outcome(lambda: Path(request.read[0]).read_text()),
         "named folder": outcome(lambda: list(Path(request.read[1]).iterdir())),
         "thread": outcome(lambda: threading.Thread(target=int).start()),
+    }
+
+
+def runs_programs(request, report):
+    script = Path(os.environ["TMPDIR"], "script")
+    script.write_text("#!/bin/sh\necho own\n")
+    return {
+        "said": subprocess.run(["/bin/echo", "hello"], capture_output=True, text=True).stdout,
+        "own": outcome(lambda: os.execv(script, [str(script)])),
+        "socket": outcome(socket.socket),
     }
 
 

@@ -2,6 +2,7 @@
 
 import random
 import signal
+import sys
 import threading
 
 import msgspec
@@ -54,6 +55,13 @@ def test_that_half_a_line_is_no_answer(ask):
 def test_that_a_program_that_does_not_exist_is_one_sentence(ask):
     assert ask(command=["/no/such/python"])[-1].reason == (
         "The worker '/no/such/python' could not be started: No such file or directory."
+    )
+
+
+def test_that_a_python_without_our_package_says_what_to_install(ask):
+    failed = ask(command=[sys.executable, "-I", "-S", "-m", "no_such_package.worker"])[-1]
+    assert failed.reason == (
+        'The worker\'s Python has no module no_such_package: install it there with pip install "plimsoll[tensorflow]".'
     )
 
 

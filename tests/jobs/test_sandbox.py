@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from asking import COMMAND, Do
+from asking import COMMAND, Do, Execute
 
 from planner_app.jobs import launch
 from planner_app.jobs.job import Job, result_of
@@ -63,6 +63,12 @@ def test_that_what_is_in_force_is_told(ask):
         "no network",
         "no other programs, no signals",
     ]
+
+
+@needs_landlock
+def test_that_a_request_that_needs_programs_can_start_the_systems_but_none_of_its_own():
+    answer = result_of(Job(Execute(what="runs_programs"), command=COMMAND), dict)
+    assert answer == {"said": "hello\n", "own": "PermissionError", "socket": "PermissionError"}
 
 
 @needs_landlock
