@@ -71,34 +71,61 @@ def _is_floating(dtype: Any) -> bool:
     return dtype is None or (isinstance(dtype, str) and (dtype.startswith(FLOATING) or "_from_" in dtype))
 
 
-def with_input_layer(tree: Config, dims: Sequence[int] | None = None) -> Config:
-    """A Sequential model that says its input's shape elsewhere, or not at all, gets an input layer that says it.
+def with_input_layers(tree: Config, dims: Sequence[int] | None = None) -> Config:
+    """Sequential models that say their input's shape elsewhere, or not at all, get an input layer that says it.
 
-    Keras would make one itself, under a name that depends on what else the process has built.
+    Keras would make one itself, under a name that depends on what else the process has built. `dims` is the shape of
+    the outermost model's input where the configuration has none.
     """
-    config = tree.get("config")
-    if tree.get("class_name") != "Sequential":
-        return tree
+    changed: Config = copied(tree, lambda node, _: _with_input_layer(node, None))
+    return _with_input_layer(changed, dims)
+
+
+def _with_input_layer(node: Config, dims: Sequence[int] | None) -> Config:
+    config = node["config"]
+    if node["class_name"] != "Sequential":
+        return node
     if isinstance(config, list):  # Keras 2.0 wrote the bare list of layers
         config = {"name": "sequential", "layers": config}
-    if not isinstance(config, dict) or not config.get("layers"):
-        return tree
-    first = config["layers"][0]
-    inner = first.get("config") if is_object(first) else None
-    if not isinstance(inner, dict) or first["class_name"] == "InputLayer":
-        return {**tree, "config": config}
+    layers = config.get("layers") if isinstance(config, dict) else None
+    if not layers or not is_object(layers[0]) or not isinstance(layers[0]["config"], dict):
+        return {**node, "config": config}
+    first, inner = layers[0], layers[0]["config"]
     shape = [None, *dims] if dims is not None else inner.get("batch_input_shape") or config.get("build_input_shape")
-    if not isinstance(shape, list) or not shape:
-        return {**tree, "config": config}
-    dtype = inner["dtype"] if isinstance(inner.get("dtype"), str) else None
-    added: Config = {
-        "class_name": "InputLayer",
-        "config": {"batch_shape": shape, "dtype": dtype, "name": f"{inner.get('name', 'first')}_input"},
-    }
-    if "module" in first:
-        added |= {"module": "keras.layers", "registered_name": None}
-    inner = {key: value for key, value in inner.items() if key != "batch_input_shape"}
-    return {**tree, "config": {**config, "layers": [added, {**first, "config": inner}, *config["layers"][1:]]}}
+    layers = [_without_input_shape(layer) for layer in layers]
+    if first["class_name"] != "InputLayer" and isinstance(shape, list) and shape:
+        dtype = inner["dtype"] if isinstance(inner.get("dtype"), str) else None
+        name = f"{inner.get('name', 'first')}_input"
+        added: Config = {
+            "class_name": "InputLayer",
+            "config": {"batch_shape": shape, "dtype": dtype, "name": name},
+        }
+        layers.insert(0, added | {key: first[key] for key in ("module", "registered_name") if key in first})
+        if "module" in first:
+            layers[0]["module"] = "keras.layers"
+    return {**node, "config": {**config, "layers": layers}}
+
+
+def _without_input_shape(layer: Any) -> Any:
+    """Keras 2 wrote a model's input shape into its first layer as well."""
+    if not is_object(layer) or not isinstance(layer["config"], dict) or layer["class_name"] == "InputLayer":
+        return layer
+    return {**layer, "config": {key: value for key, value in layer["config"].items() if key != "batch_input_shape"}}
+
+
+def with_accepted_options(tree: Any, accepted: Callable[[str], frozenset[str] | None]) -> Any:
+    """Layers of Keras 2 without the options that Keras 3 no longer knows, where they say nothing: None, False, 1.
+
+    `accepted` gives the options a class of Keras takes; None for a class it does not know.
+    """
+
+    def change(node: Config, _role: str) -> Config:
+        known = accepted(node["class_name"]) if node.get("module", "keras.layers") == "keras.layers" else None
+        if known is not None and isinstance(node["config"], dict):
+            node["config"] = {k: v for k, v in node["config"].items() if k in known or v not in (None, False, 1)}
+        return node
+
+    return copied(tree, change)
 
 
 def input_shapes(tree: Config) -> dict[str, list[int | None]]:

@@ -3,9 +3,11 @@
 The model's file is not opened here: what is rebuilt is what the reader took out of it and checked.
 """
 
+import inspect
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.worker import edit_config, user_code
 from planner_app.worker.valueless import without_values
 
+TAKEN_BY_EVERY_LAYER = {"batch_input_shape", "batch_shape", "input_shape", "dtype", "trainable", "name"}
 PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16", "bfloat16", "float16", "float64")
 
 
@@ -56,13 +59,15 @@ def _from_config(model: CheckedModel, precision: str | None, sizes: Mapping[str,
     custom = _custom_objects(model)
     config = edit_config.without_training(model.config)
     config = _with_shapes(config, sizes or {})
+    if model.legacy:
+        config = edit_config.with_accepted_options(config, _accepted_options)
     if precision is not None:
         config = edit_config.with_precision(config, precision)
     return _deserialized(config, custom, legacy=model.legacy)
 
 
 def _with_shapes(config: dict[str, Any], sizes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
-    config = edit_config.with_input_layer(config)
+    config = edit_config.with_input_layers(config)
     if not sizes:
         return config
     if edit_config.input_shapes(config):
@@ -71,7 +76,7 @@ def _with_shapes(config: dict[str, Any], sizes: Mapping[str, Sequence[int]]) -> 
         raise SetupError(f"The model has one input of unknown shape; sizes for {len(sizes)} came: {', '.join(sizes)}.")
     dims = list(next(iter(sizes.values())))
     if config.get("class_name") == "Sequential":
-        return edit_config.with_input_layer(config, dims)
+        return edit_config.with_input_layers(config, dims)
     return {**config, "build_config": {"input_shape": [None, *dims]}}  # a class of the user's: it builds itself
 
 
@@ -88,6 +93,16 @@ def _deserialized(config: dict[str, Any], custom: dict[str, Any], *, legacy: boo
             f"Keras {keras.__version__} can't rebuild the model from its configuration: {_first_line(error)}",
             detail="".join(traceback.format_exception(error)),
         ) from error
+
+
+@cache
+def _accepted_options(class_name: str) -> frozenset[str] | None:
+    """What a layer of Keras can be made with; None for models and for classes that are no layers of Keras."""
+    layer = getattr(keras.layers, class_name, None)
+    if not inspect.isclass(layer) or not issubclass(layer, keras.layers.Layer) or issubclass(layer, keras.Model):
+        return None
+    names = {name for kind in layer.__mro__ for name in inspect.signature(kind.__init__).parameters}
+    return frozenset(names | TAKEN_BY_EVERY_LAYER)
 
 
 def _custom_objects(model: CheckedModel) -> dict[str, Any]:

@@ -24,6 +24,7 @@ RUNS_CODE = {
 }
 # Where Keras 2 kept the classes that Keras 3 finds elsewhere. What is named there is looked up by its bare name.
 KERAS_2_MODULES = ("keras.engine.", "keras.src.engine.", "tf_keras.", "tensorflow.keras.", "tensorflow.python.keras.")
+OPERATIONS = "keras.src.ops."
 FUNCTION_MODULES = ("builtins", "keras.activations", "keras.losses", "keras.metrics")
 
 
@@ -38,10 +39,13 @@ class KerasNames:
 
     def has_class(self, module: str | None, name: str, *, module_written: bool) -> bool:
         if not module_written:
-            return name in self.bare_classes or name == "Policy"
-        if module is None:
-            return False
-        return f"{module}.{name}" in self.classes or (module.startswith(KERAS_2_MODULES) and name in self.bare_classes)
+            return name in self.bare_classes
+        return module is not None and f"{module}.{name}" in self.classes
+
+    def operation_module(self, name: str) -> str | None:
+        """Where the operation of this name is, if there is exactly one."""
+        found = [full for full in self.classes if full.startswith(OPERATIONS) and full.endswith(f".{name}")]
+        return found[0].rpartition(".")[0] if len(found) == 1 else None
 
     def has_function(self, module: str | None, name: str) -> bool:
         return module in FUNCTION_MODULES and name in self.functions

@@ -8,6 +8,7 @@ from planner_app.worker.inspect.names import PLAIN_VALUES, RUNS_CODE, KerasNames
 from planner_app.worker.inspect.refusal import Refused
 
 MAX_NAMED = 20  # classes spelled out in one sentence
+KERAS_2_ONLY = frozenset({"TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer", "ClassMethod", "InstanceMethod"})
 FILE_FIELDS = ("vocabulary", "filepath")
 NUMERIC = ("float", "bfloat", "int", "uint", "bool", "complex", "string")
 
@@ -55,9 +56,13 @@ def refuse_unknown(findings: Findings, *, what: str = "classes") -> None:
         return
     listed = [f"{name!r}{_of_layers(layers)}" for name, layers in list(findings.unknown.items())[:MAX_NAMED]]
     more = len(findings.unknown) - len(listed)
+    advice = "Name the Python file that defines them with --custom file.py"
+    if KERAS_2_ONLY & findings.unknown.keys():
+        advice = (
+            "Keras 2 kept TensorFlow functions in a model that way, and Keras 3 can't: write them as layers of Keras"
+        )
     raise Refused(
-        f"it uses {what} that are not Keras' own: {', '.join(listed)}{f' and {more} more' if more else ''}. "
-        "Name the Python file that defines them with --custom file.py"
+        f"it uses {what} that are not Keras' own: {', '.join(listed)}{f' and {more} more' if more else ''}. {advice}"
     )
 
 

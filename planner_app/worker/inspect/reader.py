@@ -10,6 +10,7 @@ from planner_app.core.model import CheckedModel, WeightShape
 from planner_app.errors import ModelError
 from planner_app.jobs import protocol
 from planner_app.worker.inspect import archive, hdf5, savedmodel
+from planner_app.worker.inspect.dialects import is_keras_2, normalised
 from planner_app.worker.inspect.names import keras_names, names_in, parsed
 from planner_app.worker.inspect.objects import refuse_unknown, walk
 from planner_app.worker.inspect.refusal import Refused
@@ -201,13 +202,17 @@ def _json(source: Source) -> Contents:
 def _checked(
     contents: Contents, path: Path, custom: Path | None, custom_names: frozenset[str], digest: str, size: int
 ) -> CheckedModel:
-    config, names = contents.config, keras_names()
+    names = keras_names()
+    config, training = contents.config, contents.training
+    keras_2 = is_keras_2(config, contents.keras_version)
+    if keras_2 or "module" not in config:
+        config, training = (normalised(tree, names, keras_2=keras_2) for tree in (config, training))
     if not isinstance(config.get("class_name"), str) or not isinstance(config.get("config"), (dict, list)):
         raise Refused("its configuration has no 'class_name' and 'config': it describes no Keras model")
     findings = walk(config, names, custom_names)
     refuse_unknown(findings)
     check_sense(findings.nodes)
-    training, warnings = _checked_training(contents.training, custom_names)
+    training, warnings = _checked_training(training, custom_names)
     if _is_newer(contents.keras_version, names.version):
         warnings.append(f"The file was written by Keras {contents.keras_version}, newer than {names.version} here.")
     inner = config["config"]

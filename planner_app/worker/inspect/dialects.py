@@ -1,0 +1,64 @@
+"""Older ways of writing a configuration, put into the one way that is checked and rebuilt.
+
+Done before the check, so that what is checked is what is rebuilt.
+"""
+
+from typing import Any
+
+from planner_app.worker.inspect.keras2 import with_calls
+from planner_app.worker.inspect.names import KERAS_2_MODULES, KerasNames
+
+OPTIMIZER_ROLES = ("optimizer", "optimizer_config")
+WRAPPED_ROLES = ("layer", "backward_layer", "forward_layer", "cell", "cells")
+KERAS_3_ONLY = ("module", "registered_name", "build_config")
+
+
+def is_keras_2(config: dict[str, Any], version: str | None) -> bool:
+    module = config.get("module")
+    return (isinstance(module, str) and module.startswith(KERAS_2_MODULES)) or (version or "").startswith(("1.", "2."))
+
+
+def normalised(tree: Any, names: KerasNames, *, keras_2: bool, role: str = "") -> Any:
+    """The configuration in the form that Keras 3 gives to HDF5 files. `role` is the key a part was found under."""
+    if isinstance(tree, list):
+        return [normalised(item, names, keras_2=keras_2, role=role) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    node = {key: normalised(value, names, keras_2=keras_2, role=key) for key, value in tree.items()}
+    name = node.get("class_name")
+    if not isinstance(name, str):
+        return node
+    return _of_keras_2(node, name, names, role) if keras_2 else _with_operation_module(node, names)
+
+
+def _of_keras_2(node: dict[str, Any], name: str, names: KerasNames, role: str) -> Any:
+    config = node.get("config")
+    if name in ("__tuple__", "TensorShape") and isinstance(node.get("items"), list):
+        return node["items"]
+    if name == "Policy" and isinstance(config, dict):
+        return config.get("name")  # a dtype policy; Keras 3 takes its name alone
+    if name == "function":
+        return node
+    # Keras 2.12 and later named modules that Keras 3 no longer has; the classes are known by their bare names.
+    node = {key: value for key, value in node.items() if key not in KERAS_3_ONLY}
+    bare = name.rpartition(">")[2]
+    if role in OPTIMIZER_ROLES and bare in names.bare_classes:
+        node["class_name"] = bare  # Keras 2.11 registered its own optimizers as "Custom>Adam"
+    if role in WRAPPED_ROLES and f"keras.layers.{name}" in names.classes:
+        node |= {"module": "keras.layers", "registered_name": None}  # Keras 3 looks here by module only
+    if isinstance(config, dict) and "layers" in config:
+        node["config"] = with_calls(config)
+    return node
+
+
+def _with_operation_module(node: dict[str, Any], names: KerasNames) -> dict[str, Any]:
+    """Keras 3 writes an operation (x * 2) into an HDF5 file as if it were a layer, and can't read it again itself.
+
+    An operation's configuration has no `trainable`, which every layer's has, and its node is called with `args`.
+    """
+    config, calls = node.get("config"), node.get("inbound_nodes")
+    called = isinstance(calls, list) and calls and isinstance(calls[0], dict)
+    if "module" in node or not isinstance(config, dict) or "trainable" in config or not called:
+        return node
+    module = names.operation_module(node["class_name"])
+    return {**node, "module": module, "registered_name": None} if module else node
