@@ -65,6 +65,24 @@ def test_that_what_is_in_force_is_told(ask):
     ]
 
 
+def test_that_a_system_without_a_sandbox_is_told(ask):
+    started = ask(command=[*COMMAND, "without"])[0]
+    assert started.sandbox == ()
+    assert [words.partition(":")[0] for words in started.missing] == [
+        "files are not guarded",
+        "network and programs are not guarded",
+    ]
+
+
+def test_that_a_sandbox_that_does_not_hold_is_found_out(ask):
+    started = ask(command=[*COMMAND, "pretending"])[0]
+    assert started.missing == (
+        "Landlock does not hold: a file was written outside",
+        "Landlock does not hold: a folder was listed outside",
+        "seccomp does not hold: a socket was opened",
+    )
+
+
 @needs_landlock
 def test_that_a_request_that_needs_programs_can_start_the_systems_but_none_of_its_own():
     answer = result_of(Job(Execute(what="runs_programs"), command=COMMAND), dict)
