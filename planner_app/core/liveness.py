@@ -7,6 +7,9 @@ from planner_app.core.trace import Access, StepTrace
 
 TAKE, GIVE = 1, -1
 
+# constant_folding.h kMaxConstantSize: a result larger than this is made anew in every step.
+LARGEST_FOLDED = 10 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -29,8 +32,9 @@ class Move:
 class Replay:
     """The buffers of a running step: who holds them, and what each operation takes and gives."""
 
-    def __init__(self, trace: StepTrace) -> None:
+    def __init__(self, trace: StepTrace, batch: int) -> None:
         self.trace = trace
+        self.bytes = [size.at(batch) for size in trace.sizes]
         self.refs: list[int] = []
         self.size: list[int] = []
         self.holds: list[tuple[int, ...]] = []
@@ -46,6 +50,20 @@ class Replay:
         for value in trace.values:
             for held in value.holds:
                 self.readers[held] += 1
+        self.constant_bytes = trace.constant_bytes + self._fold()
+
+    def _fold(self) -> int:
+        """What is folded is kept for good, but for what only other folded operations read."""
+        trace = self.trace
+        self.folded = bytearray(len(trace.values))
+        for number, value in enumerate(trace.values):
+            if value.folded and self.bytes[value.size] <= LARGEST_FOLDED:
+                self.folded[number] = 1
+        kept = set()
+        for operation in trace.operations:
+            if not any(self.folded[made] for made in operation.makes):
+                kept.update(read for read in operation.reads if self.folded[read])
+        return sum(self.bytes[trace.values[value].size] for value in kept)
 
     def _take(self, operation: int, size: int, holds: tuple[int, ...] = (), region: bool = False) -> int:
         buffer = len(self.refs)
@@ -79,6 +97,9 @@ class Replay:
                 value = values[made]
                 if access == Access.READ:
                     buffer = self.variable_buffer[op.variable]
+                elif self.folded[made]:
+                    buffer = self._take(number, 0)
+                    refs[buffer] += 1
                 elif value.alias >= 0:
                     buffer = buffer_of[value.alias]
                 else:
@@ -89,7 +110,7 @@ class Replay:
                             buffer = held
                             break
                     if buffer < 0:
-                        buffer = self._take(number, value.size, value.holds, value.scratch_region)
+                        buffer = self._take(number, value.size, value.holds, value.scratch)
                 buffer_of[made] = buffer
                 # The kernel's own hold, until its readers have theirs.
                 refs[buffer] += 1
@@ -97,12 +118,15 @@ class Replay:
                 self._update(number, op.variable)
             elif access == Access.REPLACE:
                 self._replace(number, op.variable, buffer_of[op.reads[1]])
+            for made in op.makes:
+                refs[buffer_of[made]] += readers[made]
+                if not readers[made]:
+                    self._release(number, buffer_of[made])
             for read in op.reads:
                 self._release(number, buffer_of[read])
             for made in op.makes:
-                buffer = buffer_of[made]
-                refs[buffer] += readers[made]
-                self._release(number, buffer)
+                if readers[made]:
+                    self._release(number, buffer_of[made])
 
     def _update(self, operation: int, variable: int) -> None:
         old = self.variable_buffer[variable]

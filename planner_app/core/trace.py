@@ -68,17 +68,6 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Scratch:
-    """Memory a kernel takes for itself while it runs; `kind` names a rule of `core.scratch`, `numbers` are its arguments.
-
-    Numbers that grow with the batch are given per sample and marked by their place in the rule.
-    """
-
-    kind: str
-    numbers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Value:
     """What an operation puts out.
 
@@ -87,14 +76,16 @@ class Value:
         alias: Index of the input whose buffer this is, or -1 for a buffer of its own.
         forward: Inputs whose buffer the kernel takes over when nobody else holds it.
         holds: Values kept alive as long as this one is: the elements of a list.
-        scratch_region: The kernel asks for it as scratch memory, though it outlives the kernel.
+        scratch: The kernel asks for it as scratch memory; it is gone after the kernel unless somebody reads it.
+        folded: Known before the step runs: kept as a constant, if it is small enough, and not made again.
     """
 
     size: int = 0
     alias: int = -1
     forward: tuple[int, ...] = ()
     holds: tuple[int, ...] = ()
-    scratch_region: bool = False
+    scratch: bool = False
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +98,6 @@ class Operation:
         then: Operations that wait for this one, in the order in which they are told, once for each edge.
         waits: How many edges this one waits for.
         variable: The variable touched, or -1.
-        scratch: Index into the trace's scratch rules, or -1.
     """
 
     source: int
@@ -117,7 +107,6 @@ class Operation:
     waits: int = 0
     access: Access = Access.NONE
     variable: int = -1
-    scratch: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +118,5 @@ class StepTrace:
     values: tuple[Value, ...]
     sizes: tuple[Size, ...]
     variables: tuple[Variable, ...]
-    scratches: tuple[Scratch, ...] = ()
-    constants: tuple[int, ...] = ()
+    constant_bytes: int = 0
     warnings: tuple[str, ...] = field(default=())

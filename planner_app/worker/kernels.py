@@ -12,6 +12,7 @@ ALIAS = frozenset(
     "LoopCond Bitcast EnsureShape CheckNumerics CheckNumericsV2 Snapshot DebugIdentityV3 Print PrintV2 "
     "PlaceholderWithDefault".split()
 )
+CONTROL_FLOW = frozenset({"Enter", "RefEnter", "Exit", "NextIteration", "LoopCond"})
 # Each output is the input of the same number.
 ALIAS_EACH = frozenset({"IdentityN"})
 
@@ -36,8 +37,10 @@ FORWARD_BRANCHES = frozenset({"Select", "SelectV2"})
 # xent_op.cc: the gradient (output 1) takes over the logits where it can.
 FORWARD_LOGITS = frozenset({"SoftmaxCrossEntropyWithLogits"})
 
-# reduction_ops_common.h: the result is made with allocate_temp and handed on under another shape.
-REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm"})
+# reduction_ops_common.h, einsum_op_impl.h: made with allocate_temp, then handed on as the output.
+MADE_AS_SCRATCH = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm", "Einsum"})
+# Kernels that take their scratch memory before their output.
+SCRATCH_FIRST = frozenset({"MaxPoolGrad", "Einsum"})
 
 NOTHING = frozenset("NoOp ControlTrigger VarHandleOp Assert DestroyResourceOp VarIsInitializedOp".split())
 

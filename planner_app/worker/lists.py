@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner_app.core.trace import Size
-from planner_app.worker import kernels
 
 if TYPE_CHECKING:
     from planner_app.worker.graph import Node
@@ -92,15 +91,12 @@ def _get_item(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token
 def _from_tensor(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
     whole = inputs[0]
     shape = whole.shape[1:]
-    shares = kernels.slices_share(whole.shape, whole.dtype.size)
     new = TensorList(whole.shape[0])
     holds = []
     for place in range(whole.shape[0]):
-        if shares:
-            element = unroller.token(unroller.alias(whole.value), shape, whole.dtype)
-        else:
-            size = unroller.size(shape, whole.dtype)
-            element = unroller.token(unroller.value(size=size, scratch_region=True), shape, whole.dtype)
+        # list_kernels.h copies every slice ("maybe not always align; but weird compiler bugs seem to prevent this").
+        size = unroller.size(shape, whole.dtype)
+        element = unroller.token(unroller.value(size=size, scratch=True), shape, whole.dtype)
         new.items[place] = element
         holds.append(element.value)
     return [_list_token(unroller, node, new, holds=tuple(holds)), *(new.items[i] for i in range(len(holds)))]

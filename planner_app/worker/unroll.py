@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planner_app.core.trace import Access, Operation, Scratch, Size, Value
+from planner_app.core.trace import Access, Operation, Size, Value
 from planner_app.errors import ModelError
 from planner_app.worker import kernels
 from planner_app.worker.graph import Graph, Node
@@ -38,6 +38,7 @@ class Token:
     constant: np.ndarray | None = None
     list: TensorList | None = None
     variable: int = -1
+    fixed: bool = False  # the same in every step: made of constants alone
 
 
 class Frame:
@@ -59,8 +60,7 @@ class Unroller:
         self.sizes: dict[Size, int] = {Size(): 0}
         self.values: list[Value] = []
         self.operations: list[list[Any]] = []
-        self.scratches: dict[Scratch, int] = {}
-        self.constants: list[int] = []
+        self.constant_bytes = 0
         self.undecided: set[str] = set()
         self.sparse: set[int] = set()
         self._inference = Inference()
@@ -77,7 +77,7 @@ class Unroller:
             number = len(self.operations)
             if number > MOST_OPERATIONS:
                 raise ModelError(f"The step runs more than {MOST_OPERATIONS:,} operations: shorten its loops to trace it.")
-            self.operations.append([node.id, [], [], [], len(after), Access.NONE, -1, -1])
+            self.operations.append([node.id, [], [], [], len(after), Access.NONE, -1])
             for earlier in after:
                 self.operations[earlier][3].append(number)
             outputs = self._execute(node, tokens, self.operations[number])
@@ -152,8 +152,7 @@ class Unroller:
         elif kind == "Switch":
             outputs = self._switch(node, inputs)
         elif kind == "Const":
-            self.constants.append(node.constant_bytes)
-            outputs = [self.token(self.value(), node.shapes[0], node.dtypes[0], node.constant)]
+            outputs = [self.token(self.value(), node.shapes[0], node.dtypes[0], node.constant, fixed=True)]
         elif kind == "VarHandleOp":
             outputs = [self.token(self.value(), (), node.dtypes[0], variable=self.variables[node.name])]
         elif kind in LIST_KERNELS and (node.dtypes[0].name == "variant" or inputs[0].dtype.name == "variant"):
@@ -164,7 +163,8 @@ class Unroller:
             outputs = self._touch(node, inputs, row)
         else:
             outputs = self._compute(node, inputs, row)
-        row[2] = [token.value for token in outputs if token is not None]
+        made = [token.value for token in outputs if token is not None]
+        row[2] = row[2] + made if kind in kernels.SCRATCH_FIRST else made + row[2]
         return outputs
 
     def _switch(self, node: Node, inputs: list[Token]) -> list[Token | None]:
@@ -194,16 +194,17 @@ class Unroller:
     def _compute(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
         kind = node.type
         if kind in kernels.ALIAS:
-            return [self._same(inputs[0], node.shapes[0], node)]
+            same = self._same(inputs[0], node.shapes[0], node)
+            if _folds(node, inputs) and kind not in kernels.CONTROL_FLOW:
+                same.value = self.value(alias=inputs[0].value, size=self.size(same.shape, same.dtype), folded=True)
+            return [same]
         if kind in kernels.ALIAS_EACH:
             return [self._same(token) for token in inputs]
         if not node.dtypes:
             return []
         known = evaluate(node, inputs)
         shapes = [self._shape(node, inputs, port) for port in range(len(node.dtypes))]
-        scratch = scratch_of(node, inputs, shapes, self.graph)
-        if scratch is not None:
-            row[7] = self.scratches.setdefault(scratch, len(self.scratches))
+        folded = _folds(node, inputs)
         if kernels.is_view(kind, node, inputs, shapes[0]):
             return [self.token(self.alias(inputs[0].value), shapes[0], node.dtypes[0])]
         views = kernels.shared_slices(kind, node, inputs, shapes)
@@ -220,7 +221,10 @@ class Unroller:
                 for c in candidates
                 if c < len(inputs) and inputs[c].dtype == dtype and self.size(inputs[c].shape, dtype) == size
             )
-            outputs.append(self.token(self.value(size=size, forward=forward, scratch_region=kind in kernels.REDUCTIONS), shape, dtype, constant))
+            value = self.value(size=size, forward=forward, scratch=kind in kernels.MADE_AS_SCRATCH, folded=folded)
+            outputs.append(self.token(value, shape, dtype, constant, fixed=folded))
+        for size, forward in [] if folded else scratch_of(node, inputs, shapes, self.graph):
+            row[2].append(self.value(size=self.size_index(size), forward=tuple(inputs[f].value for f in forward), scratch=True))
         return outputs
 
     def _shape(self, node: Node, inputs: list[Token], port: int) -> tuple[int, ...]:
@@ -263,7 +267,7 @@ class Unroller:
         if shape is not None and constant is not None:
             constant = constant.reshape(shape)
         return Token(
-            self.alias(token.value), token.shape if shape is None else shape, token.dtype, constant, token.list, token.variable
+            self.alias(token.value), token.shape if shape is None else shape, token.dtype, constant, token.list, token.variable, token.fixed
         )
 
     def unknown(self, node: Node) -> ModelError:
@@ -275,8 +279,13 @@ class Unroller:
     def finished(self) -> tuple[Operation, ...]:
         """The operations as values. A variable that is updated sparsely is read by copying it."""
         rows = []
-        for source, reads, makes, then, waits, access, variable, scratch in self.operations:
+        for source, reads, makes, then, waits, access, variable in self.operations:
             if access == Access.READ and variable in self.sparse:
                 access = Access.COPY
-            rows.append(Operation(source, tuple(reads), tuple(makes), tuple(then), waits, access, variable, scratch))
+            rows.append(Operation(source, tuple(reads), tuple(makes), tuple(then), waits, access, variable))
         return tuple(rows)
+
+
+def _folds(node: Node, inputs: list[Token]) -> bool:
+    """constant_folding.cc: a stateless operation on constants is computed once, before the first step."""
+    return bool(inputs) and all(token.fixed for token in inputs) and not node.operation.op_def.is_stateful
