@@ -28,11 +28,11 @@ def inputs_of(model: keras.Model) -> tuple[Tensor, ...]:
 
 
 def outputs_of(model: keras.Model) -> tuple[Tensor, ...]:
+    """Named after the layers that give them; those of a user's class are numbered."""
     tensors = getattr(model, "outputs", None)
-    if not tensors:
-        tensors = _symbolic_outputs(model)
-    names = getattr(model, "output_names", None) or [f"output_{n}" for n in range(len(tensors))]
-    return tuple(_tensor(t, name) for t, name in zip(tensors, names, strict=False))
+    if tensors:
+        return tuple(_tensor(t, _producer(t)) for t in tensors)
+    return tuple(_tensor(t, f"output_{n}") for n, t in enumerate(_symbolic_outputs(model)))
 
 
 def symbolic_inputs(model: keras.Model) -> Any:

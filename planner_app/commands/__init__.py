@@ -1,0 +1,1 @@
+"""The commands, one module each: `add` declares it, `run` does it and returns the exit code."""

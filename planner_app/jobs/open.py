@@ -1,0 +1,62 @@
+"""From a model file to what is known about it: the same two children for the command line and the app.
+
+opened = open_model("resnet50.keras")
+opened.checked        # read by a child without TensorFlow: what every trace, compilation and measurement starts from
+opened.description    # by a child with TensorFlow, from `checked` alone
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from planner_app.core.model import CheckedModel, ModelDescription
+from planner_app.jobs.job import run
+from planner_app.jobs.protocol import GIB, Describe, Inspect, Limits, Progress
+
+# Measured with 10 to 80 blocks of a transformer: TensorFlow itself takes 0.7 GiB and 5 s, each MB of configuration
+# about 0.2 GiB and 5 s. Twice and ten times that is a model that will never be done.
+BASE_BYTES, BYTES_PER_BYTE = GIB, 400
+BASE_SECONDS, SECONDS_PER_MEGABYTE = 60.0, 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    checked: CheckedModel
+    description: ModelDescription
+
+
+def open_model(path: str, custom: str | None = None, on_progress: Callable[[Progress], None] | None = None) -> Opened:
+    """Reads, checks and describes a model.
+
+    Args:
+        path: A `.keras`, `.h5` or `.json` file, a SavedModel folder, or `file.py:function`.
+        custom: A Python file of the user's that defines the model's own classes.
+        on_progress: Called with every step that is said to be done.
+
+    Raises:
+        ModelError: The file can't be read, or holds what must not be rebuilt.
+        WorkerError: A child died, hung or ran over its limits.
+    """
+    checked = check_model(path, custom, on_progress)
+    request = Describe(model=checked)
+    return Opened(checked, run(request, ModelDescription, describe_limits(checked), on_progress))
+
+
+def check_model(
+    path: str, custom: str | None = None, on_progress: Callable[[Progress], None] | None = None
+) -> CheckedModel:
+    """The first half: what the reader takes out of the file, without TensorFlow."""
+    # Children live in folders of their own: a relative path means nothing to them.
+    request = Inspect(path=os.path.abspath(path), custom=os.path.abspath(custom) if custom else None)  # noqa: PTH100
+    return run(request, CheckedModel, on_progress=on_progress)
+
+
+def describe_limits(checked: CheckedModel) -> Limits:
+    """Rebuilding takes time and memory by the number of layers, which the length of the configuration tells."""
+    length = len(msgspec.json.encode(checked.config))
+    return Limits(
+        memory_bytes=BASE_BYTES + GIB // 2 + BYTES_PER_BYTE * length,
+        seconds=BASE_SECONDS + SECONDS_PER_MEGABYTE * length / 1e6,
+    )
