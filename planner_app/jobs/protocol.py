@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from planner_app.core.model import CheckedModel
+from planner_app.core.setup import StepSetup
 from planner_app.errors import PlannerError
 
 MIB = 1 << 20
@@ -79,6 +80,18 @@ class Describe(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Rebuild a checked model without its weights. Answers with a `ModelDescription`."""
 
     model: CheckedModel
+
+    def reads(self) -> tuple[str, ...]:
+        return _folder_of(self.model.custom)
+
+
+class Trace(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """Trace one training step, never run it. Answers with a `StepTrace`."""
+
+    limits: ClassVar[Limits] = Limits(memory_bytes=6 * GIB, seconds=1800)
+
+    model: CheckedModel
+    setup: StepSetup
 
     def reads(self) -> tuple[str, ...]:
         return _folder_of(self.model.custom)

@@ -41,12 +41,17 @@ class Node:
 class Graph:
     """The nodes in executor order, and how bytes grow with the batch.
 
-    The step was traced with a batch that is a prime number and divides no other dimension. A size divisible by it
-    once grows with the batch, twice with its square; all others do not grow at all.
+    The step was traced with a batch that has a prime factor which no other dimension has. A size divisible by it once
+    grows with the batch, twice with its square; all others do not grow at all.
+
+    Attributes:
+        batch: The batch traced with.
+        on_gpu: Integers that steer the step live in the host's memory, not the device's.
     """
 
-    def __init__(self, definition: Any, prime: int) -> None:
-        self.prime = prime
+    def __init__(self, definition: Any, batch: int, prime: int, target: str) -> None:
+        self.batch, self.prime = batch, prime
+        self.on_gpu = target != "cpu"
         self._sizes: dict[int, Size] = {}
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(definition, name="")
@@ -81,17 +86,25 @@ class Graph:
         return node
 
     def size(self, shape: tuple[int, ...], dtype: Any) -> Size:
+        if self.on_gpu and dtype == tf.int32:
+            return Size()  # GPU kernels for int32 are registered with HostMemory
         total = dtype.size
         for dimension in shape:
             total *= dimension
         size = self._sizes.get(total)
         if size is None:
-            coefficient, power = total, 0
-            while coefficient and coefficient % self.prime == 0 and power < 2:
-                coefficient, power = coefficient // self.prime, power + 1
-            size = Size(*(coefficient if power == p else 0 for p in range(3)))
-            self._sizes[total] = size
+            size = self._sizes[total] = self._over_batch(total)
         return size
+
+    def _over_batch(self, total: int) -> Size:
+        rest, power = total, 0
+        while rest and rest % self.prime == 0 and power < 2:
+            rest, power = rest // self.prime, power + 1
+        coefficient = -(-total // self.batch**power)
+        return Size(*(coefficient if power == p else 0 for p in range(3)))
+
+    def bytes_of_constant(self, node: Node) -> int:
+        return 0 if self.on_gpu and node.dtypes and node.dtypes[0] == tf.int32 else node.constant_bytes
 
 
 def _constructor_order(definition: Any) -> list[int]:

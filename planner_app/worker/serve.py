@@ -29,6 +29,7 @@ Handler = Callable[[Any, Report], Any]
 HANDLERS: Mapping[str, str] = {
     "Inspect": "planner_app.worker.inspect:inspect",
     "Describe": "planner_app.worker.describe:describe",
+    "Trace": "planner_app.worker.trace:trace",
 }
 
 # People don't read faster, and the parent takes a flood for a fault; but the stages of a short job are all told.

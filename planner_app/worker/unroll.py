@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planner_app.core.trace import Access, Operation, Size, Value
+from planner_app.core.trace import Access, Operation, Role, Size, Value, Variable
 from planner_app.errors import ModelError
 from planner_app.worker import kernels
 from planner_app.worker.graph import Graph, Node
@@ -55,12 +55,20 @@ class Frame:
 
 
 class Unroller:
-    def __init__(self, graph: Graph, variables: dict[str, int], assume: bool = True) -> None:
-        self.graph, self.variables, self.assume = graph, variables, assume
+    """One run through the graph. `variables` tells shape, dtype, role and layer of each resource; a branch whose
+    condition is not known goes the way of `assume`."""
+
+    def __init__(self, graph: Graph, variables: dict[str, tuple[Any, Any, Role, str]], assume: bool = True) -> None:
+        self.graph, self.assume = graph, assume
         self.sizes: dict[Size, int] = {Size(): 0}
         self.values: list[Value] = []
         self.operations: list[list[Any]] = []
-        self.constant_bytes = 0
+        self.warnings: dict[str, None] = {}
+        self.variables = tuple(
+            Variable(name, self.size(shape, dtype), role, layer)
+            for name, (shape, dtype, role, layer) in variables.items()
+        )
+        self._numbers = {variable.name: number for number, variable in enumerate(self.variables)}
         self.undecided: set[str] = set()
         self.sparse: set[int] = set()
         self._inference = Inference()
@@ -154,7 +162,7 @@ class Unroller:
         elif kind == "Const":
             outputs = [self.token(self.value(), node.shapes[0], node.dtypes[0], node.constant, fixed=True)]
         elif kind == "VarHandleOp":
-            outputs = [self.token(self.value(), (), node.dtypes[0], variable=self.variables[node.name])]
+            outputs = [self.token(self.value(), (), node.dtypes[0], variable=self._numbers[node.name])]
         elif kind in LIST_KERNELS and (node.dtypes[0].name == "variant" or inputs[0].dtype.name == "variant"):
             made = LIST_KERNELS[kind](self, node, inputs)
             row[2] = [token.value for token in made]
@@ -275,6 +283,11 @@ class Unroller:
             f'The size of what "{node.name}" ({node.type}) puts out can\'t be known before it runs, '
             "so the step can't be estimated: give every input a fixed size (--set) or replace that operation."
         )
+
+    @property
+    def made_bytes(self) -> int:
+        sizes = list(self.sizes)
+        return sum(sizes[value.size].at(1) for value in self.values)
 
     def finished(self) -> tuple[Operation, ...]:
         """The operations as values. A variable that is updated sparsely is read by copying it."""

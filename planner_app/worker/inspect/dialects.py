@@ -6,7 +6,7 @@ Done before the check, so that what is checked is what is rebuilt.
 from typing import Any
 
 from planner_app.worker.inspect.keras2 import with_calls
-from planner_app.worker.inspect.names import KERAS_2_MODULES, KerasNames
+from planner_app.worker.inspect.names import APPLICATIONS, KERAS_2_MODULES, OPERATIONS, KerasNames
 
 OPTIMIZER_ROLES = ("optimizer", "optimizer_config")
 WRAPPED_ROLES = ("layer", "backward_layer", "forward_layer", "cell", "cells")
@@ -28,7 +28,7 @@ def normalised(tree: Any, names: KerasNames, *, keras_2: bool, role: str = "") -
     name = node.get("class_name")
     if not isinstance(name, str):
         return node
-    return _of_keras_2(node, name, names, role) if keras_2 else _with_operation_module(node, names)
+    return _of_keras_2(node, name, names, role) if keras_2 else _with_module(node, names)
 
 
 def _of_keras_2(node: dict[str, Any], name: str, names: KerasNames, role: str) -> Any:
@@ -48,17 +48,24 @@ def _of_keras_2(node: dict[str, Any], name: str, names: KerasNames, role: str) -
         node |= {"module": "keras.layers", "registered_name": None}  # Keras 3 looks here by module only
     if isinstance(config, dict) and "layers" in config:
         node["config"] = with_calls(config)
-    return node
+    return _with_module(node, names)
 
 
-def _with_operation_module(node: dict[str, Any], names: KerasNames) -> dict[str, Any]:
-    """Keras 3 writes an operation (x * 2) into an HDF5 file as if it were a layer, and can't read it again itself.
-
-    An operation's configuration has no `trainable`, which every layer's has, and its node is called with `args`.
+def _with_module(node: dict[str, Any], names: KerasNames) -> dict[str, Any]:
+    """Keras leaves modules out of HDF5 files and then can't find two kinds of its own classes again: operations
+    (x * 2), which look like layers there, and the layers that only keras.applications has.
     """
+    if "module" in node:
+        return node
+    name = node["class_name"]
+    module = names.module_of(name, OPERATIONS) if _is_operation(node) else None
+    if module is None and name not in names.bare_classes:
+        module = names.module_of(name, APPLICATIONS)
+    return {**node, "module": module, "registered_name": None} if module else node
+
+
+def _is_operation(node: dict[str, Any]) -> bool:
+    """An operation's configuration has no `trainable`, which every layer's has, and it is called with `args`."""
     config, calls = node.get("config"), node.get("inbound_nodes")
     called = isinstance(calls, list) and calls and isinstance(calls[0], dict)
-    if "module" in node or not isinstance(config, dict) or "trainable" in config or not called:
-        return node
-    module = names.operation_module(node["class_name"])
-    return {**node, "module": module, "registered_name": None} if module else node
+    return bool(called and isinstance(config, dict) and "trainable" not in config)

@@ -24,7 +24,7 @@ RUNS_CODE = {
 }
 # Where Keras 2 kept the classes that Keras 3 finds elsewhere. What is named there is looked up by its bare name.
 KERAS_2_MODULES = ("keras.engine.", "keras.src.engine.", "tf_keras.", "tensorflow.keras.", "tensorflow.python.keras.")
-OPERATIONS = "keras.src.ops."
+OPERATIONS, APPLICATIONS = "keras.src.ops.", "keras.src.applications."
 FUNCTION_MODULES = ("builtins", "keras.activations", "keras.losses", "keras.metrics")
 
 
@@ -42,9 +42,9 @@ class KerasNames:
             return name in self.bare_classes
         return module is not None and f"{module}.{name}" in self.classes
 
-    def operation_module(self, name: str) -> str | None:
-        """Where the operation of this name is, if there is exactly one."""
-        found = [full for full in self.classes if full.startswith(OPERATIONS) and full.endswith(f".{name}")]
+    def module_of(self, name: str, within: str) -> str | None:
+        """The module of the class of this name in a part of Keras, if there is exactly one."""
+        found = [full for full in self.classes if full.startswith(within) and full.endswith(f".{name}")]
         return found[0].rpartition(".")[0] if len(found) == 1 else None
 
     def has_function(self, module: str | None, name: str) -> bool:

@@ -1,0 +1,159 @@
+"""One way to train: what a user chooses, and the part of it that changes the step's graph."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from planner_app.errors import SetupError
+
+
+class Precision(StrEnum):
+    """A Keras dtype policy."""
+
+    FLOAT32 = "float32"
+    MIXED_FLOAT16 = "mixed_float16"
+    MIXED_BFLOAT16 = "mixed_bfloat16"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    FLOAT64 = "float64"
+
+
+class Jit(StrEnum):
+    """Whether the step is compiled by XLA. AUTO decides as Keras does."""
+
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
+Option = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """A Keras optimizer by name, with the options that differ from its defaults."""
+
+    name: str = "adam"
+    options: tuple[tuple[str, Option], ...] = ()
+
+    def __str__(self) -> str:
+        if not self.options:
+            return self.name
+        return f"{self.name}:{','.join(f'{key}={_written(value)}' for key, value in self.options)}"
+
+
+def parse_optimizer(text: str) -> Optimizer:
+    """`adam`, or with options `sgd:momentum=0.9,nesterov=true`."""
+    name, _, rest = text.strip().partition(":")
+    if not name:
+        raise SetupError(f'"{text}" names no optimizer: expected a name as in "adam" or "sgd:momentum=0.9".')
+    options = []
+    for pair in filter(None, (part.strip() for part in rest.split(","))):
+        key, equals, value = pair.partition("=")
+        if not equals or not key or not value:
+            raise SetupError(f'"{pair}" in optimizer "{text}" is no option: expected name=value, as in momentum=0.9.')
+        options.append((key.strip(), _read(value.strip())))
+    return Optimizer(name.strip().lower(), tuple(sorted(options)))
+
+
+def _read(text: str) -> Option:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _written(value: Option) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class StepSetup:
+    """What the graph of a training step depends on. One trace answers for every batch size, GPU count and device.
+
+    Attributes:
+        target: "cpu", or "gpu" with the compute capability that decides the layout of convolutions ("gpu:8.0").
+        accumulates: Gradients are added up over several steps before an update.
+        replicated: Trained by several GPUs: gradients are reduced over them.
+        xla: Compiled by XLA as one program.
+        freeze: Patterns (as in file names) of layers that are not trained.
+        remat: A mode of keras.RematScope, or "" for none.
+        sizes: Input sizes by input name, without the batch.
+        loss: A Keras loss, or "" for the saved model's own (mean squared error where it has none).
+    """
+
+    precision: Precision = Precision.FLOAT32
+    optimizer: Optimizer = Optimizer()
+    accumulates: bool = False
+    replicated: bool = False
+    xla: bool = False
+    target: str = "cpu"
+    freeze: tuple[str, ...] = ()
+    remat: str = ""
+    sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    loss: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One way to train a model: one point of the chart.
+
+    Attributes:
+        batch: Samples per optimizer update, over all GPUs and accumulation steps.
+        gpus: Number of identical GPUs, data-parallel.
+        accumulate: Steps whose gradients are added up before an update.
+    """
+
+    batch: int
+    precision: Precision = Precision.FLOAT32
+    gpus: int = 1
+    accumulate: int = 1
+    optimizer: Optimizer = Optimizer()
+    jit: Jit = Jit.AUTO
+    freeze: tuple[str, ...] = ()
+    remat: str = ""
+    sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    loss: str = field(default="")
+
+    def __post_init__(self) -> None:
+        if self.gpus < 1 or self.accumulate < 1:
+            raise SetupError(f"{self.gpus} GPUs and {self.accumulate} accumulation steps: expected at least one of each.")
+        if self.batch < self.gpus * self.accumulate:
+            raise SetupError(
+                f"A batch of {self.batch} can't feed {self.gpus} GPUs in {self.accumulate} steps: "
+                f"use at least {self.gpus * self.accumulate}."
+            )
+
+    @property
+    def per_gpu_batch(self) -> int:
+        """Samples one GPU holds at a time; the last share may be smaller, the largest decides."""
+        return -(-self.batch // (self.gpus * self.accumulate))
+
+    def uses_xla(self, on_gpu: bool) -> bool:
+        """Keras' `_resolve_auto_jit_compile`: on a GPU yes, under a strategy or on the CPU no."""
+        if self.jit is Jit.AUTO:
+            return on_gpu and self.gpus == 1
+        return self.jit is Jit.ON
+
+    def step(self, target: str) -> StepSetup:
+        """The part that changes the graph, on a target ("cpu" or "gpu:8.0")."""
+        on_gpu = target != "cpu"
+        xla = self.uses_xla(on_gpu)
+        return StepSetup(
+            precision=self.precision,
+            optimizer=self.optimizer,
+            accumulates=self.accumulate > 1,
+            replicated=self.gpus > 1,
+            xla=xla,
+            target=target,
+            freeze=self.freeze,
+            remat=self.remat,
+            sizes=self.sizes,
+            loss=self.loss,
+        )
+
+    def with_batch(self, batch: int) -> "Setup":
+        return replace(self, batch=batch)

@@ -1,0 +1,90 @@
+"""Whose operation, whose variable: the layer, the phase and the role behind a name in the graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+
+from planner_app.core.trace import Phase, Role
+
+GRADIENTS = "gradient_tape/"
+NUMBERED = re.compile(r"_\d+$")
+
+
+class Attribution:
+    """Reads name scopes: Keras opens one for each layer, the gradient tape one around its own."""
+
+    def __init__(self, model: keras.Model) -> None:
+        self._layers = _paths(model)
+        optimizer = model.optimizer
+        self._updates = {f"{optimizer.name}/", *(f"{o.name}/" for o in (getattr(optimizer, "inner_optimizer", None),) if o)}
+        self._trainable = {id(v.value) for v in model.trainable_variables}
+        self._frozen = {id(v.value) for v in model.non_trainable_variables}
+        self._optimizer = {id(v.value) for v in optimizer.variables}
+        self._owner = {id(v.value): path for path, v in _owned(model, self._layers)}
+        slots = {v.path.replace("/", "_"): self._owner.get(id(v.value), "") for v in model.trainable_variables}
+        for variable in optimizer.variables:
+            self._owner[id(variable.value)] = _slot_owner(variable.path, slots)
+
+    def phase(self, name: str) -> Phase:
+        if any(scope in name for scope in self._updates):
+            return Phase.UPDATE
+        if GRADIENTS in name or name.split("/")[-1].startswith("AddN"):
+            return Phase.BACKWARD
+        return Phase.FORWARD
+
+    def layer(self, name: str) -> str:
+        """The innermost scope that is a layer's name; a layer that is called again gets a number behind it."""
+        for part in reversed(name.split("/")[:-1]):
+            path = self._layers.get(part) or self._layers.get(NUMBERED.sub("", part))
+            if path:
+                return path
+        return ""
+
+    def role(self, variable: Any) -> Role:
+        if id(variable) in self._trainable:
+            return Role.WEIGHT
+        if id(variable) in self._optimizer:
+            return Role.OPTIMIZER
+        return Role.FROZEN if id(variable) in self._frozen else Role.METRIC
+
+    def owner(self, variable: Any) -> str:
+        return self._owner.get(id(variable), "")
+
+
+def _paths(model: keras.Model) -> dict[str, str]:
+    """Layer names, each with the path that leads to it through nested models."""
+    paths: dict[str, str] = {}
+
+    def walk(parent: Any, prefix: str) -> Iterable[None]:
+        for layer in parent.layers:
+            path = f"{prefix}{layer.name}"
+            if isinstance(layer, keras.Model):
+                walk(layer, f"{path}/")
+            else:
+                paths.setdefault(layer.name, path)
+        return ()
+
+    walk(model, "")
+    return paths
+
+
+def _owned(model: keras.Model, paths: dict[str, str]) -> Iterable[tuple[str, Any]]:
+    for layer in model._flatten_layers(include_self=False):
+        path = paths.get(layer.name)
+        if path:
+            for variable in layer.variables:
+                yield path, variable
+
+
+def _slot_owner(path: str, slots: dict[str, str]) -> str:
+    """A slot is called after its variable: "adam/dense_kernel_momentum"."""
+    name = path.partition("/")[2]
+    while name:
+        if name in slots:
+            return slots[name]
+        name = name.rpartition("_")[0]
+    return ""

@@ -1,0 +1,206 @@
+"""The real training step of a rebuilt model, traced and never run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from math import prod
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from planner_app.core.model import CheckedModel
+from planner_app.core.setup import Optimizer, StepSetup
+from planner_app.errors import ModelError, SetupError
+from planner_app.worker.inputs import inputs_of, outputs_of
+from planner_app.worker.rebuild import rebuild
+from planner_app.worker.valueless import without_values
+
+REMAT_MODES = ("full", "activations", "larger_than", "list_of_layers")
+# Batch sizes people use are mostly multiples of eight, and whether a slice can be a view depends on it.
+BATCH_FACTOR = 8
+PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199)
+
+
+def build(checked: CheckedModel, setup: StepSetup) -> keras.Model:
+    """The model as the setup wants it: precision, input sizes, rematerialisation, frozen layers, compiled."""
+    with _remat(setup.remat):
+        model = rebuild(checked, precision=str(setup.precision), sizes=dict(setup.sizes) or None)
+    _freeze(model, setup.freeze)
+    with without_values(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        optimizer = make_optimizer(setup.optimizer, accumulates=setup.accumulates)
+        if setup.replicated:
+            _reduce_over_replicas(optimizer)
+        model.compile(optimizer=optimizer, loss=_loss(checked, setup), jit_compile=False)
+        try:
+            model.optimizer.build(model.trainable_variables)
+        except (TypeError, ValueError) as error:
+            raise SetupError(f'Optimizer "{setup.optimizer}" can\'t train this model: {_line(error)}') from error
+    return model
+
+
+def trace_step(model: keras.Model, batch: int) -> Any:
+    """The concrete function of one call of `train_step` on a batch of this size."""
+    xs = [tf.TensorSpec(_sized(t.name, t.shape, batch), t.dtype) for t in inputs_of(model)]
+    ys = _targets(model, batch)
+
+    def step(x: list[Any], y: list[Any]) -> Any:
+        return model.train_step((_structured(model, x), y if len(y) > 1 else y[0]))["loss"]
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return tf.function(step, autograph=False).get_concrete_function(xs, ys)
+    except (ValueError, TypeError, NotImplementedError, tf.errors.OpError) as error:
+        raise ModelError(f"The training step can't be traced: {_line(error)}") from error
+
+
+def trace_batch(model: keras.Model) -> tuple[int, int]:
+    """A batch to trace with, and the prime in it that divides no other dimension of the model."""
+    dims = {d for weight in model.weights for d in weight.shape}
+    for layer in model._flatten_layers():
+        for node in getattr(layer, "_inbound_nodes", ()):
+            dims.update(d for tensor in node.outputs for d in tensor.shape if d)
+    for prime in PRIMES:
+        if all(d % prime for d in dims):
+            return BATCH_FACTOR * prime, prime
+    raise ModelError("The model's sizes have every prime from 101 to 199 as a factor: it can't be traced over the batch.")
+
+
+def make_optimizer(wanted: Optimizer, accumulates: bool = False) -> Any:
+    classes = {
+        name.lower(): kind
+        for name, kind in vars(keras.optimizers).items()
+        if isinstance(kind, type) and issubclass(kind, keras.optimizers.Optimizer) and name != "Optimizer"
+    }
+    options = dict(wanted.options)
+    scaled = options.pop("loss_scaling", False)
+    kind = classes.get(wanted.name)
+    if kind is None or wanted.name in ("lossscaleoptimizer", "multioptimizer"):
+        known = ", ".join(sorted(set(classes) - {"lossscaleoptimizer", "multioptimizer"}))
+        raise SetupError(f'"{wanted.name}" is no optimizer of Keras {keras.__version__}: expected one of {known}.')
+    if accumulates:
+        options["gradient_accumulation_steps"] = 2  # how many does not change the memory
+    try:
+        optimizer = kind(**options)
+    except (TypeError, ValueError) as error:
+        raise SetupError(f'Optimizer "{wanted}" can\'t be made: {_line(error)}') from error
+    return keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
+
+
+def _reduce_over_replicas(optimizer: Any) -> None:
+    """cross_device_utils.py: each replica packs its gradients into one buffer, reduces it in place and splits it."""
+
+    def all_reduce(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        pairs = list(grads_and_vars)
+        dense = [(i, g) for i, (g, _) in enumerate(pairs) if g is not None and not isinstance(g, tf.IndexedSlices)]
+        reduced = [g for g, _ in pairs]
+        for dtype in {g.dtype for _, g in dense}:
+            group = [(i, g) for i, g in reversed(dense) if g.dtype == dtype]
+            with tf.name_scope("all_reduce"):
+                packed = tf.concat([tf.reshape(g, [-1]) for _, g in group], 0)
+                packed = tf.raw_ops.CollectiveReduceV2(
+                    input=packed, group_size=2, group_key=1, instance_key=1, ordering_token=[], merge_op="Add", final_op="Id"
+                )
+                parts = tf.split(packed, [prod(g.shape) for _, g in group])
+                for (i, gradient), part in zip(group, parts, strict=True):
+                    reduced[i] = tf.reshape(part, gradient.shape)
+        return [(gradient, variable) for gradient, (_, variable) in zip(reduced, pairs, strict=True)]
+
+    optimizer._all_reduce_sum_gradients = all_reduce
+
+
+def _remat(mode: str) -> Any:
+    name, _, argument = mode.partition(":")
+    if not name:
+        return warnings.catch_warnings()
+    if name not in REMAT_MODES:
+        raise SetupError(f'"{mode}" is no way to rematerialise: expected one of {", ".join(REMAT_MODES)}.')
+    if name == "larger_than":
+        return keras.RematScope(mode=name, output_size_threshold=int(argument or 1024))
+    if name == "list_of_layers":
+        return keras.RematScope(mode=name, layer_names=[part for part in argument.split("+") if part])
+    return keras.RematScope(mode=name)
+
+
+def _freeze(model: keras.Model, patterns: tuple[str, ...]) -> None:
+    for pattern in patterns:
+        found = [layer for layer in model._flatten_layers(include_self=False) if _matches(layer, pattern)]
+        if not found:
+            raise SetupError(f'No layer is called "{pattern}": `plimsoll describe` lists the layers of this model.')
+        for layer in found:
+            layer.trainable = False
+    if not model.trainable_variables:
+        raise SetupError("Every layer is frozen: nothing is left to train.")
+
+
+def _matches(layer: Any, pattern: str) -> bool:
+    return fnmatchcase(layer.name, pattern) or fnmatchcase(str(getattr(layer, "path", "") or ""), pattern)
+
+
+def _loss(checked: CheckedModel, setup: StepSetup) -> Any:
+    if setup.loss:
+        try:
+            keras.losses.get(setup.loss)
+        except ValueError as error:
+            raise SetupError(f'"{setup.loss}" is no loss of Keras: {_line(error)}') from error
+        return setup.loss
+    saved = (checked.compile_config or {}).get("loss")
+    if saved is None:
+        return "mean_squared_error"
+    try:
+        return keras.tree.map_structure(lambda part: part, _deserialized_loss(saved))
+    except (ValueError, TypeError) as error:
+        raise SetupError(f"The saved loss can't be used: {_line(error)} Give one with --loss.") from error
+
+
+def _deserialized_loss(saved: Any) -> Any:
+    if isinstance(saved, dict) and "class_name" in saved:
+        return keras.losses.deserialize(saved)
+    if isinstance(saved, dict):
+        return {key: _deserialized_loss(value) for key, value in saved.items()}
+    if isinstance(saved, list):
+        return [_deserialized_loss(value) for value in saved]
+    return saved
+
+
+def _targets(model: keras.Model, batch: int) -> list[Any]:
+    """What the loss compares the outputs with: classes for a sparse loss, else the outputs' own shape in float32."""
+    outputs = outputs_of(model)
+    losses = keras.tree.flatten(model.loss)
+    if len(losses) == 1:
+        losses = losses * len(outputs)
+    if len(losses) != len(outputs):
+        raise SetupError(f"{len(losses)} losses came for {len(outputs)} outputs ({', '.join(t.name for t in outputs)}).")
+    specs = []
+    for output, loss in zip(outputs, losses, strict=True):
+        shape = _sized(output.name, output.shape, batch)
+        name = loss if isinstance(loss, str) else getattr(loss, "name", "") or getattr(loss, "__name__", "")
+        sparse = "sparse" in str(name)
+        specs.append(tf.TensorSpec(shape[:-1] if sparse else shape, tf.int32 if sparse else tf.float32))
+    return specs
+
+
+def _sized(name: str, shape: tuple[int | None, ...], batch: int) -> tuple[int, ...]:
+    if any(size is None for size in shape[1:]):
+        raise SetupError(
+            f'"{name}" has a size the model does not say ({", ".join("?" if s is None else str(s) for s in shape[1:])}): '
+            f"give it, as in --set {name}={','.join(str(s or 128) for s in shape[1:])}."
+        )
+    return (batch, *(int(size or 0) for size in shape[1:]))
+
+
+def _structured(model: keras.Model, values: list[Any]) -> Any:
+    if getattr(model, "inputs", None):
+        return values if len(values) > 1 else values[0]
+    names = [t.name for t in inputs_of(model)]
+    return values[0] if len(values) == 1 else dict(zip(names, values, strict=True))
+
+
+def _line(error: BaseException) -> str:
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    text = lines[-1] if lines and lines[0].startswith("Exception encountered") else (lines[0] if lines else "")
+    return text.strip()[:400] or type(error).__name__

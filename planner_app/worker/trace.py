@@ -1,0 +1,24 @@
+"""Model and setup to `StepTrace`: built without weights, traced, rewritten for the target, unrolled. Nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner_app.core.trace import StepTrace
+from planner_app.jobs import protocol
+
+Report = Callable[[int, int, str], None]
+
+
+def trace(request: protocol.Trace, report: Report) -> StepTrace:
+    report(0, 5, "importing TensorFlow")
+    from planner_app.worker.step import build, trace_batch, trace_step
+
+    report(1, 5, "rebuilding the model")
+    model = build(request.model, request.setup)
+    report(2, 5, "tracing the training step")
+    batch, prime = trace_batch(model)
+    step = trace_step(model, batch)
+    from planner_app.worker.assemble import assemble
+
+    return assemble(model, step, request.setup, batch, prime, report)
