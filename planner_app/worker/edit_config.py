@@ -13,6 +13,7 @@ Config = dict[str, Any]
 FLOATING = ("float", "bfloat", "mixed_", "double", "half")
 MODELS = frozenset({"Functional", "Sequential", "Model"})
 VALUES = frozenset({"__keras_tensor__", "__tensor__", "__numpy__", "__typespec__"})
+BUILT_WITH = frozenset({"query_shape", "key_shape", "value_shape"})  # Keras 2's attention: found again by the graph
 SHAPE_KEYS = ("batch_shape", "batch_input_shape", "build_input_shape")
 
 
@@ -122,7 +123,11 @@ def with_accepted_options(tree: Any, accepted: Callable[[str], frozenset[str] | 
     def change(node: Config, _role: str) -> Config:
         known = accepted(node["class_name"]) if node.get("module", "keras.layers") == "keras.layers" else None
         if known is not None and isinstance(node["config"], dict):
-            node["config"] = {k: v for k, v in node["config"].items() if k in known or v not in (None, False, 1)}
+            node["config"] = {
+                key: value
+                for key, value in node["config"].items()
+                if key in known or not (key in BUILT_WITH or value in (None, False, 1))
+            }
         return node
 
     return copied(tree, change)

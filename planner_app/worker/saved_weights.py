@@ -27,6 +27,9 @@ class _Shapes(saving_lib.H5IOStore):
     def __init__(self) -> None:
         self.entries: dict[str, dict[str, Any]] = {}
 
+    def __bool__(self) -> bool:
+        return True
+
     def make(self, path: str, metadata: Any = None) -> dict[str, Any]:  # noqa: ARG002 - Keras passes it
         return self.entries.setdefault(path, {})
 

@@ -1,0 +1,59 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner_app.core.model import CheckedModel
+from planner_app.jobs.protocol import Inspect
+from planner_app.worker.inspect import inspect
+
+HERE = Path(__file__).parent
+TOOLS = HERE.parent / "tools"
+ROOT = HERE.parent.parent
+QUIET = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT)}
+
+
+def run_script(script: Path, *arguments: str) -> str:
+    """A tool of the tests in a process of its own, since it imports TensorFlow."""
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments], capture_output=True, text=True, env=QUIET, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of real model files."""
+    folder = tmp_path_factory.mktemp("saved")
+    run_script(HERE / "maker.py", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def counts(saved: Path) -> Mapping[str, int]:
+    return json.loads((saved / "counts.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def described(saved: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Every one of them read and described: by file name, either a description or an error."""
+    files = sorted(str(path) for path in saved.iterdir() if path.name != "counts.json")
+    lines = run_script(TOOLS / "describe_files.py", *files).splitlines()
+    return {answer["file"]: answer for answer in map(json.loads, lines)}
+
+
+@pytest.fixture
+def read() -> Callable[..., CheckedModel]:
+    """The reader, called directly: it is free of TensorFlow."""
+
+    def reader(path: Path | str, custom: Path | None = None) -> CheckedModel:
+        request = Inspect(path=str(path), custom=str(custom) if custom else None)
+        return inspect(request, lambda *_: None)
+
+    return reader

@@ -1,0 +1,108 @@
+"""What the rebuilder does, found out in one process with TensorFlow and told as one JSON object."""
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from keras import layers
+from keras.src.backend.tensorflow import core
+
+from planner_app.core.model import CheckedModel
+from planner_app.errors import PlannerError
+from planner_app.jobs.protocol import Inspect
+from planner_app.worker.description import description_of
+from planner_app.worker.inspect import inspect
+from planner_app.worker.rebuild import PRECISIONS, rebuild
+from planner_app.worker.valueless import without_values
+
+saved = Path(sys.argv[1])
+facts: dict[str, object] = {}
+
+
+def read(name: str) -> CheckedModel:
+    return inspect(Inspect(path=str(saved / name)), lambda *_: None)
+
+
+def checked(model: keras.Model) -> CheckedModel:
+    return CheckedModel(model.name, "keras", keras.saving.serialize_keras_object(model))
+
+
+def error(call) -> str:
+    try:
+        call()
+    except PlannerError as raised:
+        return f"{type(raised).__name__}: {raised}"
+    return "no error"
+
+
+def peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+before = core.Variable._initialize_with_initializer
+cnn, bag = read("functional.keras"), read("mixed_bag.keras")
+for precision in PRECISIONS:
+    conv = rebuild(cnn, precision=precision).get_layer("conv")
+    facts[precision] = [conv.compute_dtype, conv.kernel.dtype]
+facts["as saved"] = rebuild(read("half.keras")).get_layer("head").compute_dtype
+facts["old, mixed"] = rebuild(read("old_cnn.h5"), precision="mixed_float16").get_layer("conv").compute_dtype
+model = rebuild(bag, precision="mixed_float16")
+facts["input dtypes"] = [t.dtype for t in model.inputs]
+facts["nested conv"] = model.get_layer("base").get_layer("conv").compute_dtype
+facts["floatx"] = keras.config.floatx()
+
+resized = rebuild(bag, sizes={"tokens": (12,), "pictures": (64, 64, 3)})
+facts["resized"] = [list(t.shape) for t in resized.inputs]
+facts["resized conv"] = list(resized.get_layer("base").get_layer("conv").output.shape)
+facts["wrong name"] = error(lambda: rebuild(bag, sizes={"token": (12,)}))
+facts["wrong rank"] = error(lambda: rebuild(bag, sizes={"tokens": (12, 3)}))
+facts["wrong precision"] = error(lambda: rebuild(bag, precision="float31"))
+unbuilt = read("unbuilt.json")
+facts["unbuilt, sized"] = rebuild(unbuilt, sizes={"input": (7,)}).count_params()
+
+wide = keras.Sequential(
+    [keras.Input((4,)), layers.Dense(4096, name="wide"), layers.Dense(2, name="narrow")], name="wide"
+)
+model = rebuild(checked(wide))
+with without_values():
+    model.compile("adam", loss="mse", jit_compile=False)
+    model.optimizer.build(model.trainable_variables)
+step = tf.function(lambda x, y: model.train_step((x, y)))
+graph = step.get_concrete_function(tf.TensorSpec((8, 4)), tf.TensorSpec((8, 2))).graph
+facts["traced"] = len(graph.get_operations()) > 50
+valueless = [
+    v for v in model.optimizer.variables + model.variables if not tf.raw_ops.VarIsInitializedOp(resource=v.handle)
+]
+facts["without value"] = sorted({v.shape.num_elements() for v in valueless})
+
+tower = inspect(Inspect(path=f"{Path(__file__).parent / 'custom_classes.py'}:build_tower"), lambda *_: None)
+facts["function"] = rebuild(tower).count_params()
+for name in ("build_nothing", "build_badly", "no_such"):
+    target = CheckedModel(name, "python", {}, custom=f"{Path(__file__).parent / 'custom_classes.py'}:{name}")
+    facts[name] = error(lambda target=target: rebuild(target))
+facts["restored"] = core.Variable._initialize_with_initializer is before
+
+from dataclasses import replace  # noqa: E402
+
+smaller = tuple(replace(w, shape=(1, 1)) if w.path == "layers/dense/vars/0" else w for w in cnn.weights)
+facts["mismatch"] = [w for w in description_of(rebuild(cnn), replace(cnn, weights=smaller)).warnings if "match" in w]
+old = read("old_cnn.h5")
+facts["missing"] = [
+    w for w in description_of(rebuild(old), replace(old, weights=old.weights[:-1])).warnings if "match" in w
+]
+
+tokens = keras.Input((None,), dtype="int32", name="tokens")
+with without_values():
+    x = layers.Embedding(32_000, 8192)(tokens)
+    for _ in range(80):
+        x = layers.Add()([x, layers.MultiHeadAttention(64, 128)(*[layers.LayerNormalization()(x)] * 2)])
+        h = layers.Dense(4 * 8192, activation="gelu")(layers.LayerNormalization()(x))
+        x = layers.Add()([x, layers.Dense(8192)(h)])
+    giant = checked(keras.Model(tokens, layers.Dense(32_000)(x), name="giant"))
+del x, h
+facts["giant params"] = rebuild(giant).count_params()
+facts["peak bytes"] = peak_bytes()
+print(json.dumps(facts))  # noqa: T201
