@@ -10,7 +10,6 @@ from dataclasses import dataclass
 ROUNDING = 256  # kMinAllocationSize
 BINS = 21  # kNumBins: 256 B, 512 B ... 256 MiB and more
 LARGEST_SLACK = 128 << 20  # a chunk with this much to spare is split, however small the ratio
-HEAP_LIMIT = 32 << 20  # malloc's DEFAULT_MMAP_THRESHOLD_MAX
 FIRST_REGION = 2 << 20  # with memory growth; without it the first region is the whole limit
 
 
@@ -39,7 +38,6 @@ class Allocator:
         self._after: list[int] = []
         self._free: list[bool] = []
         self._spare: list[int] = []
-        self._heap, self._mapped = 0, 1 << 46
         self._bins: list[list[tuple[int, int, int]]] = [[] for _ in range(BINS)]
 
     def allocate(self, request_bytes: int) -> int:
@@ -128,17 +126,6 @@ class Allocator:
         free.pop(bisect_left(free, (size, self._address[chunk], chunk)))
         self._free[chunk] = False
 
-    def _place(self, region: int) -> int:
-        """Where a region lies: among equal chunks the one at the lowest address is taken.
-
-        On the host, glibc takes small regions from the heap, upwards, and maps large ones, downwards.
-        """
-        if region < HEAP_LIMIT:
-            self._heap += region
-            return self._heap - region
-        self._mapped -= region
-        return self._mapped
-
     def _extend(self, size: int) -> bool:
         available = (self.limit_bytes - self.pool_bytes) // ROUNDING * ROUNDING
         if size > available:
@@ -150,7 +137,7 @@ class Allocator:
         region = min(self._next_region, available)
         if not enlarged:
             self._next_region *= 2
-        chunk = self._new(self._place(region), region)
+        chunk = self._new(self.pool_bytes, region)
         self.pool_bytes += region
         self._keep(chunk)
         return True

@@ -1,46 +1,83 @@
-"""Who is alive when: replay a step's operations and say which buffers are taken and given back, in order."""
+"""Who is alive when: replay a step's operations and say which buffers are taken and given back, in order.
 
+The order of operations and the reuse of buffers don't depend on the batch, so one replay serves every batch size.
+"""
+
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from planner_app.core.trace import Access, StepTrace
-
-TAKE, GIVE = 1, -1
+from planner_app.core.trace import Access, Operation, StepTrace
 
 # constant_folding.h kMaxConstantSize: a result larger than this is made anew in every step.
 LARGEST_FOLDED = 10 << 20
+# The first step finds the variables as they were loaded; from the second on they lie where the last step left them.
+STEPS = 3
+BEFORE = -1  # what is taken before the first step
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """A buffer is taken or given back.
+class Buffers:
+    """Memory taken and given back over some steps, batch size by batch size the same.
 
     Attributes:
-        operation: Index of the operation that did it (-1: before the step).
-        buffer: The buffer's number; taken once, given back once.
-        size: Index into the trace's sizes.
-        sign: `TAKE` or `GIVE`.
+        size: For each buffer, an index into the trace's sizes.
+        maker: For each buffer the operation that took it; `BEFORE` for a variable's.
+        scratch: For each buffer, whether it was asked for as scratch memory.
+        moves: Buffers in the order of events: `n` when buffer n is taken, `~n` when it is given back.
+        operations: For each move the operation that made it.
+        last_step: Where in `moves` the last step begins.
+        variables: For each variable, its buffer before the first step.
+        constants: Values that are folded: kept from step to step.
     """
 
-    operation: int
-    buffer: int
-    size: int
-    sign: int
-    scratch: bool = False
+    size: Sequence[int]
+    maker: Sequence[int]
+    scratch: Sequence[int]
+    moves: Sequence[int]
+    operations: Sequence[int]
+    last_step: int
+    variables: Sequence[int]
+    constants: Sequence[int]
 
 
-class Replay:
-    """The buffers of a running step: who holds them, and what each operation takes and gives."""
+def folded_values(trace: StepTrace, batch: int) -> frozenset[int]:
+    """Values made of constants alone that are small enough to be kept, at this batch."""
+    return frozenset(
+        number
+        for number, value in enumerate(trace.values)
+        if value.folded and trace.sizes[value.size].at(batch) <= LARGEST_FOLDED
+    )
 
-    def __init__(self, trace: StepTrace, batch: int) -> None:
-        self.trace = trace
-        self.bytes = [size.at(batch) for size in trace.sizes]
+
+def replay(
+    trace: StepTrace, folded: frozenset[int] = frozenset(), schedule: Sequence[int] | None = None, steps: int = STEPS
+) -> Buffers:
+    """Some steps in a row. A schedule names operations as they begin (`n`) and end (`~n`); without one, one by one."""
+    run = _Replay(trace, folded)
+    last = 0
+    for _ in range(steps):
+        last = len(run.moves)
+        run.step(schedule)
+    return Buffers(
+        run.size, run.maker, run.scratch, run.moves, run.operations, last, range(len(trace.variables)), run.constants()
+    )
+
+
+class _Replay:
+    """The buffers of running steps, and who holds them."""
+
+    def __init__(self, trace: StepTrace, folded: frozenset[int]) -> None:
+        self.trace, self.folded = trace, folded
         self.refs: list[int] = []
-        self.size: list[int] = []
+        self.size = array("i")
+        self.maker = array("i")
+        self.scratch = array("b")
+        self.moves = array("q")
+        self.operations = array("i")
         self.holds: list[tuple[int, ...]] = []
-        self.region: list[bool] = []
-        self.moves: list[tuple[int, int, int]] = []  # (operation, buffer, sign)
-        self.variable_buffer = [self._take(-1, variable.size) for variable in trace.variables]
+        self.buffer_of: list[int] = []
+        self.variable_buffer = [self._take(BEFORE, variable.size) for variable in trace.variables]
         for buffer in self.variable_buffer:
             self.refs[buffer] += 1
         self.readers = [0] * len(trace.values)
@@ -50,88 +87,105 @@ class Replay:
         for value in trace.values:
             for held in value.holds:
                 self.readers[held] += 1
-        self.constant_bytes = trace.constant_bytes + self._fold()
 
-    def _fold(self) -> int:
-        """What is folded is kept for good, but for what only other folded operations read."""
-        trace = self.trace
-        self.folded = bytearray(len(trace.values))
-        for number, value in enumerate(trace.values):
-            if value.folded and self.bytes[value.size] <= LARGEST_FOLDED:
-                self.folded[number] = 1
+    def constants(self) -> list[int]:
+        """What is folded is kept, but for what only other folded operations read."""
         kept = set()
-        for operation in trace.operations:
-            if not any(self.folded[made] for made in operation.makes):
-                kept.update(read for read in operation.reads if self.folded[read])
-        return sum(self.bytes[trace.values[value].size] for value in kept)
+        for operation in self.trace.operations:
+            if not any(made in self.folded for made in operation.makes):
+                kept.update(read for read in operation.reads if read in self.folded)
+        return sorted(kept)
 
-    def _take(self, operation: int, size: int, holds: tuple[int, ...] = (), region: bool = False) -> int:
+    def step(self, schedule: Iterable[int] | None) -> None:
+        """One step; the variables' buffers stay for the next one."""
+        self.buffer_of = [-1] * len(self.trace.values)
+        operations = self.trace.operations
+        if schedule is None:
+            for number, operation in enumerate(operations):
+                self._begin(number, operation)
+                self._end(number, operation)
+            return
+        for entry in schedule:
+            if entry >= 0:
+                self._begin(entry, operations[entry])
+            else:
+                self._end(~entry, operations[~entry])
+
+    def _begin(self, number: int, operation: Operation) -> None:
+        values, buffer_of, refs = self.trace.values, self.buffer_of, self.refs
+        access = operation.access
+        for made in operation.makes:
+            value = values[made]
+            if access == Access.READ:
+                buffer = self.variable_buffer[operation.variable]
+            elif made in self.folded:
+                buffer = self._take(number, 0)
+                refs[buffer] += 1  # never given back
+            elif value.alias >= 0:
+                buffer = buffer_of[value.alias]
+            else:
+                buffer = -1
+                for candidate in value.forward:
+                    held = buffer_of[candidate]
+                    if refs[held] == 1 and self.size[held] == value.size:
+                        buffer = held
+                        break
+                if buffer < 0:
+                    buffer = self._take(number, value.size, value.holds, value.scratch)
+            buffer_of[made] = buffer
+            refs[buffer] += 1  # the kernel's own hold, until its readers have theirs
+        if access == Access.UPDATE:
+            self._update(number, operation.variable)
+        elif access == Access.REPLACE:
+            self._replace(number, operation.variable, buffer_of[operation.reads[1]])
+
+    def _end(self, number: int, operation: Operation) -> None:
+        """executor.cc: scratch memory goes with the kernel, then the inputs are let go, then the outputs handed on."""
+        buffer_of, readers, refs = self.buffer_of, self.readers, self.refs
+        for made in operation.makes:
+            refs[buffer_of[made]] += readers[made]
+            if not readers[made]:
+                self._release(number, buffer_of[made])
+        for read in operation.reads:
+            self._release(number, buffer_of[read])
+        for made in operation.makes:
+            if readers[made]:
+                self._release(number, buffer_of[made])
+
+    def _take(self, operation: int, size: int, holds: tuple[int, ...] = (), scratch: bool = False) -> int:
         buffer = len(self.refs)
         self.refs.append(0)
         self.size.append(size)
+        self.maker.append(operation)
+        self.scratch.append(scratch)
         self.holds.append(holds)
-        self.region.append(region)
         if size:
-            self.moves.append((operation, buffer, TAKE))
+            self.moves.append(buffer)
+            self.operations.append(operation)
         return buffer
 
     def _release(self, operation: int, buffer: int) -> None:
-        stack = [buffer]
-        while stack:
-            buffer = stack.pop()
-            self.refs[buffer] -= 1
-            if self.refs[buffer] == 0:
-                if self.size[buffer]:
-                    self.moves.append((operation, buffer, GIVE))
-                stack.extend(self.buffer_of[held] for held in self.holds[buffer])
-
-    def step(self, order: Iterable[int] | None = None) -> None:
-        """One step; the variables' buffers stay for the next one."""
-        trace = self.trace
-        values, operations, readers, refs = trace.values, trace.operations, self.readers, self.refs
-        self.buffer_of = buffer_of = [-1] * len(values)
-        for number in range(len(operations)) if order is None else order:
-            op = operations[number]
-            access = op.access
-            for made in op.makes:
-                value = values[made]
-                if access == Access.READ:
-                    buffer = self.variable_buffer[op.variable]
-                elif self.folded[made]:
-                    buffer = self._take(number, 0)
-                    refs[buffer] += 1
-                elif value.alias >= 0:
-                    buffer = buffer_of[value.alias]
-                else:
-                    buffer = -1
-                    for candidate in value.forward:
-                        held = buffer_of[candidate]
-                        if refs[held] == 1 and self.size[held] == value.size:
-                            buffer = held
-                            break
-                    if buffer < 0:
-                        buffer = self._take(number, value.size, value.holds, value.scratch)
-                buffer_of[made] = buffer
-                # The kernel's own hold, until its readers have theirs.
-                refs[buffer] += 1
-            if access == Access.UPDATE:
-                self._update(number, op.variable)
-            elif access == Access.REPLACE:
-                self._replace(number, op.variable, buffer_of[op.reads[1]])
-            for made in op.makes:
-                refs[buffer_of[made]] += readers[made]
-                if not readers[made]:
-                    self._release(number, buffer_of[made])
-            for read in op.reads:
-                self._release(number, buffer_of[read])
-            for made in op.makes:
-                if readers[made]:
-                    self._release(number, buffer_of[made])
+        refs = self.refs
+        refs[buffer] -= 1
+        if refs[buffer]:
+            return
+        gone = [buffer]
+        while gone:
+            buffer = gone.pop()
+            if self.size[buffer]:
+                self.moves.append(~buffer)
+                self.operations.append(operation)
+            for held in self.holds[buffer]:
+                other = self.buffer_of[held]
+                refs[other] -= 1
+                if not refs[other]:
+                    gone.append(other)
 
     def _update(self, operation: int, variable: int) -> None:
+        """resource_variable_ops.cc PrepareToUpdateVariable: somebody still reads it, so a copy is updated."""
         old = self.variable_buffer[variable]
         if self.refs[old] > 1:
-            new = self._take(operation, self.size[old], region=True)
+            new = self._take(operation, self.size[old], scratch=True)
             self.refs[new] += 1
             self.variable_buffer[variable] = new
             self._release(operation, old)
@@ -141,15 +195,3 @@ class Replay:
         self.refs[buffer] += 1
         self.variable_buffer[variable] = buffer
         self._release(operation, old)
-
-
-def live_peak(moves: Sequence[tuple[int, int, int]], sizes: Sequence[int], regions: Sequence[bool]) -> tuple[int, int]:
-    """Most bytes alive at one moment, and the operation that made it so."""
-    live = peak = 0
-    at = -1
-    for operation, buffer, sign in moves:
-        if not regions[buffer]:
-            live += sign * sizes[buffer]
-            if live > peak:
-                peak, at = live, operation
-    return peak, at

@@ -37,7 +37,7 @@ class Access(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Bytes over the per-GPU batch: `constant + slope * batch + square * batch**2`."""
+    """Bytes (or work) over the per-GPU batch: `constant + slope * batch + square * batch**2`."""
 
     constant: int = 0
     slope: int = 0
@@ -98,6 +98,7 @@ class Operation:
         then: Operations that wait for this one, in the order in which they are told, once for each edge.
         waits: How many edges this one waits for.
         variable: The variable touched, or -1.
+        work: Index into the trace's sizes: arithmetic operations, over the batch like bytes.
     """
 
     source: int
@@ -107,6 +108,7 @@ class Operation:
     waits: int = 0
     access: Access = Access.NONE
     variable: int = -1
+    work: int = 0
 
 
 @dataclass(frozen=True, slots=True)

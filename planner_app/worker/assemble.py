@@ -8,6 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from planner_app.core.allocate import live
+from planner_app.core.liveness import folded_values, replay
 from planner_app.core.setup import StepSetup
 from planner_app.core.trace import Phase, Role, Source, StepTrace, Variable
 from planner_app.worker.attribution import Attribution
@@ -27,11 +29,24 @@ def assemble(
     graph = Graph(rewritten(session_graph, run, setup.target), batch, prime, setup.target)
     report(4, 5, "following the step")
     names = Attribution(model)
-    unroller = _unrolled(graph, captured, names)
     sources = tuple(Source(n.name, n.type, names.layer(n.name), names.phase(n.name)) for n in graph.nodes)
+    variables = _variables(graph, captured, names)
+    trace, undecided = _followed(graph, sources, variables, assume=True)
+    if undecided:
+        # A branch whose condition is known only when the step runs: both ways are followed, the larger one is kept.
+        other, _ = _followed(graph, sources, variables, assume=False)
+        trace = max(trace, other, key=_live_bytes)
+    return trace
+
+
+def _followed(
+    graph: Graph, sources: tuple[Source, ...], variables: dict[str, tuple[Any, Any, Role, str]], assume: bool
+) -> tuple[StepTrace, bool]:
+    unroller = Unroller(graph, variables, assume)
+    unroller.run()
     operations = unroller.finished()
-    handles = HANDLE_BYTES * len(unroller.variables) if setup.target == "cpu" else 0
-    return StepTrace(
+    handles = 0 if graph.on_gpu else HANDLE_BYTES * len(unroller.variables)
+    trace = StepTrace(
         sources=_with_updated_layers(sources, operations, unroller.variables),
         operations=operations,
         values=tuple(unroller.values),
@@ -40,20 +55,12 @@ def assemble(
         constant_bytes=sum(graph.bytes_of_constant(n) for n in graph.nodes) + handles,
         warnings=tuple(unroller.warnings),
     )
+    return trace, bool(unroller.undecided)
 
 
-def _unrolled(graph: Graph, captured: dict[str, Any], names: Attribution) -> Unroller:
-    """Branches whose condition is known only when the step runs are taken the way that needs more memory.
-
-    Which one that is can't be told from the graph, so both are followed; the one that makes more tensors is kept.
-    """
-    taken = Unroller(graph, _variables(graph, captured, names), assume=True)
-    taken.run()
-    if not taken.undecided:
-        return taken
-    other = Unroller(graph, _variables(graph, captured, names), assume=False)
-    other.run()
-    return max(taken, other, key=lambda unroller: unroller.made_bytes)
+def _live_bytes(trace: StepTrace) -> int:
+    batch = 32  # a common one; branches differ in updates, which don't grow with it
+    return live(trace, replay(trace, folded_values(trace, batch)), batch)[0]
 
 
 def _variables(graph: Graph, captured: dict[str, Any], names: Attribution) -> dict[str, tuple[Any, Any, Role, str]]:

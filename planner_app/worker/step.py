@@ -26,6 +26,7 @@ PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 
 
 def build(checked: CheckedModel, setup: StepSetup) -> keras.Model:
     """The model as the setup wants it: precision, input sizes, rematerialisation, frozen layers, compiled."""
+    keras.utils.clear_session()  # a warm worker must not number this model's layers after the last one's
     with _remat(setup.remat):
         model = rebuild(checked, precision=str(setup.precision), sizes=dict(setup.sizes) or None)
     _freeze(model, setup.freeze)

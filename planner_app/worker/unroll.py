@@ -284,11 +284,6 @@ class Unroller:
             "so the step can't be estimated: give every input a fixed size (--set) or replace that operation."
         )
 
-    @property
-    def made_bytes(self) -> int:
-        sizes = list(self.sizes)
-        return sum(sizes[value.size].at(1) for value in self.values)
-
     def finished(self) -> tuple[Operation, ...]:
         """The operations as values. A variable that is updated sparsely is read by copying it."""
         rows = []

@@ -1,0 +1,87 @@
+"""A replay's buffers through the allocator: how many bytes are in use when most are."""
+
+from dataclasses import dataclass
+
+from planner_app.core.bfc import Allocator
+from planner_app.core.liveness import Buffers
+from planner_app.core.trace import StepTrace
+
+NO_LIMIT = 1 << 62
+# A constant is a few numbers: a chunk of the smallest size each.
+CONSTANT_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The moment when most is in use.
+
+    Attributes:
+        in_use_bytes: The allocator's chunks.
+        move: The move in the replay that brought it about.
+        pool_bytes: Taken from the device by then, in use or not.
+    """
+
+    in_use_bytes: int
+    move: int
+    pool_bytes: int
+
+
+def allocate(
+    trace: StepTrace, buffers: Buffers, batch: int, *, growth: bool = True, limit_bytes: int = NO_LIMIT
+) -> Peak | None:
+    """The peak of the last step, or None when memory runs out before.
+
+    Each variable's value arrives in a buffer of its own (loaded from a file or made by an initializer) before the
+    variable takes a copy, so the pool has room to spare when the first step starts.
+    """
+    sizes = [size.at(batch) for size in trace.sizes]
+    allocator = Allocator(limit_bytes, growth)
+    chunks: dict[int, int] = {}
+    loading = [] if not growth else [allocator.allocate(sizes[variable.size]) for variable in trace.variables]
+    for value in buffers.constants:
+        allocator.allocate(sizes[trace.values[value].size])
+    for _ in range(trace.constant_bytes // CONSTANT_BYTES + 1):
+        allocator.allocate(CONSTANT_BYTES)
+    size, moves = buffers.size, buffers.moves
+    before = len(buffers.variables)
+    for place in range(before):
+        chunks[moves[place]] = allocator.allocate(sizes[size[moves[place]]])
+    for chunk in loading:
+        allocator.free(chunk)
+    peak, at = allocator.in_use_bytes, before
+    for place in range(before, len(moves)):
+        move = moves[place]
+        if move >= 0:
+            chunk = allocator.allocate(sizes[size[move]])
+            if chunk < 0:
+                return None
+            chunks[move] = chunk
+            if place >= buffers.last_step and allocator.in_use_bytes > peak:
+                peak, at = allocator.in_use_bytes, place
+        else:
+            allocator.free(chunks.pop(~move))
+    return Peak(peak, at, allocator.pool_bytes)
+
+
+def live(trace: StepTrace, buffers: Buffers, batch: int) -> tuple[int, int]:
+    """Most bytes requested at one moment of the last step, scratch not counted, and the move that brings it about."""
+    sizes = [size.at(batch) for size in trace.sizes]
+    size, scratch = buffers.size, buffers.scratch
+    total = state_bytes(trace, buffers, batch) - sum(sizes[variable.size] for variable in trace.variables)
+    peak, at = 0, 0
+    for place, move in enumerate(buffers.moves):
+        if move >= 0:
+            if not scratch[move]:
+                total += sizes[size[move]]
+                if total > peak and place >= buffers.last_step:
+                    peak, at = total, place
+        elif not scratch[~move]:
+            total -= sizes[size[~move]]
+    return peak, at
+
+
+def state_bytes(trace: StepTrace, buffers: Buffers, batch: int) -> int:
+    """What lives between steps: variables, inputs, constants."""
+    sizes = [size.at(batch) for size in trace.sizes]
+    folded = sum(sizes[trace.values[value].size] for value in buffers.constants)
+    return sum(sizes[variable.size] for variable in trace.variables) + folded + trace.constant_bytes

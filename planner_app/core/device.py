@@ -1,0 +1,145 @@
+"""What a setup runs on: a GPU of the catalogue, a slice of one, any card of a given size, or TensorFlow's CPU device.
+
+A figure that nobody has seen is `None`, never 0. Marketed gigabytes are kept only to be shown: capacity is what the
+driver reports (`total_bytes`), which is up to 7 % less.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from planner_app.errors import DeviceError
+
+
+class Segment(StrEnum):
+    CONSUMER = "consumer"
+    WORKSTATION = "workstation"
+    DATACENTER = "datacenter"
+    EDGE = "edge"
+    HOST = "host"
+    CUSTOM = "custom"
+
+
+class Basis(StrEnum):
+    """How a figure came about."""
+
+    QUOTED = "quoted"  # somebody published it, or a driver printed it
+    DERIVED = "derived"  # worked out from other figures
+    GIVEN = "given"  # the user says so
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a figure comes from. `date` is when it was true, as far as the source says: "2026-08-22", "2026-08"."""
+
+    source: str
+    basis: Basis = Basis.QUOTED
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Of a card, or of an hour of one GPU in a cloud. `source` is who says so: the provider, for a cloud's.
+
+    `kind` is "list price at launch", "specialist" or "hyperscaler" cloud; `note` what is not in the price.
+    """
+
+    usd: float
+    source: str
+    date: str | None = None
+    kind: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tflops:
+    """Peak of dense arithmetic. Figures with sparsity, twice as high, have no place here; nor has FP8 or FP4.
+
+    `float32` is the ordinary units', `tensorfloat32`, `float16` and `bfloat16` the tensor cores' with float32 sums.
+    """
+
+    float32: float | None = None
+    tensorfloat32: float | None = None
+    float16: float | None = None
+    bfloat16: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NvLink:
+    """`bytes_per_second` in both directions together, as NVIDIA counts it. A bridge joins two cards only."""
+
+    name: str
+    bytes_per_second: int | None = None
+    bridge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One kind of device.
+
+    Attributes:
+        compute_capability: (major, minor), which decides how much TensorFlow leaves free.
+        marketed_gb: The number on the box, in whatever gigabytes its maker meant. Never a capacity.
+        total_bytes: What NVML reports as the total. `None` is unknown for a GPU, unlimited for the CPU device.
+        ecc: Error correction is on in `total_bytes`; on GDDR cards it takes a sixteenth.
+        unified: The memory is the host's own, shared with every program on it.
+        tdp_watts: Of the card, or of the board where several GPUs share one (`notes` say so).
+        released: "2023-03-21", or "2024" where only the year is known.
+        provenance: By name of the attribute.
+    """
+
+    name: str
+    segment: Segment
+    architecture: str | None = None
+    compute_capability: tuple[int, int] | None = None
+    marketed_gb: float | None = None
+    memory_type: str | None = None
+    total_bytes: int | None = None
+    ecc: bool | None = None
+    unified: bool = False
+    bandwidth_bytes_per_second: int | None = None
+    tflops: Tflops = Tflops()
+    nvlink: NvLink | None = None
+    pcie: str | None = None
+    tdp_watts: int | None = None
+    released: str | None = None
+    launch_price: Price | None = None
+    cloud_prices: tuple[Price, ...] = ()
+    slice_of: str | None = None
+    aliases: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    provenance: Mapping[str, Provenance] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+
+    def __post_init__(self) -> None:
+        if self.total_bytes is not None and self.total_bytes <= 0:
+            raise DeviceError(f"{self.name} can't have {self.total_bytes} bytes of memory: give a size such as 24GiB.")
+
+    @property
+    def cuda(self) -> bool:
+        return self.segment is not Segment.HOST
+
+    @property
+    def total_is_derived(self) -> bool:
+        known = self.provenance.get("total_bytes")
+        return known is not None and known.basis is Basis.DERIVED
+
+
+def cpu_device(total_bytes: int | None = None) -> Device:
+    """TensorFlow's CPU device on the BFC allocator: no CUDA, and no limit unless one is given."""
+    return Device(name="cpu", segment=Segment.HOST, total_bytes=total_bytes, provenance=_given(total_bytes))
+
+
+def custom_device(name: str, total_bytes: int, compute_capability: tuple[int, int] | None = None) -> Device:
+    """A card of which only the memory is known: `total_bytes` as its driver reports it."""
+    return Device(
+        name=name,
+        segment=Segment.CUSTOM,
+        compute_capability=compute_capability,
+        total_bytes=total_bytes,
+        provenance=_given(total_bytes),
+    )
+
+
+def _given(total_bytes: int | None) -> Mapping[str, Provenance]:
+    return MappingProxyType({} if total_bytes is None else {"total_bytes": Provenance("command line", Basis.GIVEN)})

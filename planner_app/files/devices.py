@@ -1,0 +1,86 @@
+"""The device catalogue: the project's own list, and what the user's file adds to it or says otherwise."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from planner_app.core.catalogue import Catalogue
+from planner_app.core.device import Device, cpu_device, custom_device
+from planner_app.errors import DeviceError
+from planner_app.files.device_building import build, variants
+from planner_app.files.device_entries import VERSION, CatalogueFile, Entry
+from planner_app.units import parse_bytes
+
+OWN_FILE = Path(__file__).parent.parent / "data" / "devices.json"
+MAX_FILE_BYTES = 4 << 20  # fifty times our own list
+_SIZE = re.compile(r"(\d+(?:\.\d+)?\s*[kmgtp]i?b)(?::(\d{1,2})\.(\d))?", re.IGNORECASE | re.ASCII)
+
+
+def user_file() -> Path:
+    from platformdirs import user_config_path  # only needed here, and takes its time
+
+    return user_config_path("plimsoll", appauthor=False) / "devices.json"
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Read once. What the user's file says counts."""
+    return load_catalogue(user_file())
+
+
+def load_catalogue(users: Path | None = None) -> Catalogue:
+    lists = [(_read(OWN_FILE), "")]
+    if users is not None and users.exists():
+        lists.append((_read(users), str(users)))
+    devices: dict[str, Device] = {}
+    others: dict[str, Device] = {}  # slices and the like
+    for entries, source in lists:
+        for entry in entries:
+            key = entry.name.casefold()
+            devices[key] = build(entry, devices.get(key), source)
+            others |= {variant.name.casefold(): variant for variant in variants(entry, devices[key])}
+    return Catalogue(tuple((devices | others | devices).values()))
+
+
+def find_device(text: str) -> Device:
+    """What `--device` takes: a name, `cpu`, `cpu:8GiB`, a size, or a size with a compute capability: `24GiB:8.9`."""
+    given = text.strip()
+    if given.lower() == "cpu":
+        return cpu_device()
+    if given.lower().startswith("cpu:"):
+        return cpu_device(parse_bytes(given[4:]))
+    if size := _SIZE.fullmatch(given):
+        capability = (int(size[2]), int(size[3])) if size[2] else None
+        return custom_device(given, parse_bytes(size[1]), capability)
+    return catalogue().find(given)
+
+
+def _read(path: Path) -> tuple[Entry, ...]:
+    try:
+        data = path.read_bytes()
+        if len(data) > MAX_FILE_BYTES:
+            raise DeviceError(_unusable(path, f"it has {len(data)} bytes, which is no list of devices"))
+        version = msgspec.json.decode(data, type=_Version).schema_version
+        if version != VERSION:
+            raise DeviceError(_unusable(path, f"it has schema_version {version}, and this plimsoll reads {VERSION}"))
+        entries = msgspec.json.decode(data, type=CatalogueFile).devices
+    except OSError as error:
+        raise DeviceError(_unusable(path, error.strerror or "it can't be read")) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DeviceError(_unusable(path, str(error))) from error
+    seen: set[str] = set()
+    for entry in entries:
+        if (key := entry.name.casefold()) in seen:
+            raise DeviceError(_unusable(path, f"it names {entry.name!r} twice"))
+        seen.add(key)
+    return entries
+
+
+class _Version(msgspec.Struct):
+    schema_version: int
+
+
+def _unusable(path: Path, why: str) -> str:
+    return f"The list of devices in {path} can't be used: {why}. Mend it, or move it away."
