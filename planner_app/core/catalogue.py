@@ -6,8 +6,9 @@ out: "Tesla T4" and "t4", "NVIDIA A100-SXM4-80GB" and "a100 80gb sxm4". A name t
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 
 from planner_app.core.device import Device
 from planner_app.errors import DeviceError
@@ -39,25 +40,28 @@ def _key(some: Iterable[str]) -> Key:
     return tuple(sorted(some))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalogue:
     """All devices that are known, in the order of the list."""
 
     devices: tuple[Device, ...]
-    _names: dict[Key, list[Device]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _short: dict[Key, list[Device]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        for device in self.devices:
-            self._names.setdefault(_key(words(device.name)), []).append(device)
-            spellings = {key for name in (device.name, *device.aliases) for key in _spellings(name)}
-            for key in spellings:
-                self._short.setdefault(key, []).append(device)
+    @cached_property
+    def _full(self) -> dict[Key, list[Device]]:
+        return _indexed((_key(words(device.name)), device) for device in self.devices)
+
+    @cached_property
+    def _any(self) -> dict[Key, list[Device]]:
+        return _indexed(
+            (key, device)
+            for device in self.devices
+            for key in {key for name in _all_names(device) for key in _spellings(name)}
+        )
 
     def find(self, name: str) -> Device:
         """The one device of this name."""
         key = _key(words(name))
-        found = self._names.get(key) or self._short.get(key) or []
+        found = self._full.get(key) or self._any.get(key) or []
         if len(found) == 1:
             return found[0]
         raise DeviceError(self._why_not(name, found or self._longer(words(name))))
@@ -82,6 +86,13 @@ class Catalogue:
         close = get_close_matches(f"nvidia {name.lower().removeprefix('nvidia ')}"[:100], by_name, NEAREST, 0.5)
         nearest = f"the nearest names are {_listed([by_name[found] for found in close])}; " if close else ""
         return f"No device is called {shown}: {nearest}{_WHERE}, and --device takes a size such as 24GiB too."
+
+
+def _indexed(pairs: Iterable[tuple[Key, Device]]) -> dict[Key, list[Device]]:
+    index: dict[Key, list[Device]] = {}
+    for key, device in pairs:
+        index.setdefault(key, []).append(device)
+    return index
 
 
 def _all_names(device: Device) -> tuple[str, ...]:

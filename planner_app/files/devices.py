@@ -60,26 +60,35 @@ def find_device(text: str) -> Device:
 def _read(path: Path) -> tuple[Entry, ...]:
     try:
         data = path.read_bytes()
-        if len(data) > MAX_FILE_BYTES:
-            raise DeviceError(_unusable(path, f"it has {len(data)} bytes, which is no list of devices"))
-        version = msgspec.json.decode(data, type=_Version).schema_version
-        if version != VERSION:
-            raise DeviceError(_unusable(path, f"it has schema_version {version}, and this plimsoll reads {VERSION}"))
-        entries = msgspec.json.decode(data, type=CatalogueFile).devices
     except OSError as error:
         raise DeviceError(_unusable(path, error.strerror or "it can't be read")) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DeviceError(_unusable(path, str(error))) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise DeviceError(_unusable(path, f"it has {len(data)} bytes, which is no list of devices"))
+    try:
+        read = msgspec.json.decode(data, type=CatalogueFile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DeviceError(_unusable(path, _newer(data) or f"{error}")) from error
+    if read.schema_version != VERSION:
+        raise DeviceError(_unusable(path, _newer(data)))
     seen: set[str] = set()
-    for entry in entries:
+    for entry in read.devices:
         if (key := entry.name.casefold()) in seen:
             raise DeviceError(_unusable(path, f"it names {entry.name!r} twice"))
         seen.add(key)
-    return entries
+    return read.devices
 
 
 class _Version(msgspec.Struct):
     schema_version: int
+
+
+def _newer(data: bytes) -> str:
+    """Why another version's file can't be read; nothing if it is ours, or none at all."""
+    try:
+        version = msgspec.json.decode(data, type=_Version).schema_version
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    return "" if version == VERSION else f"it has schema_version {version}, and this plimsoll reads {VERSION}"
 
 
 def _unusable(path: Path, why: str) -> str:
