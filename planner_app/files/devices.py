@@ -35,13 +35,19 @@ def load_catalogue(users: Path | None = None) -> Catalogue:
     if users is not None and users.exists():
         lists.append((_read(users), str(users)))
     devices: dict[str, Device] = {}
-    others: dict[str, Device] = {}  # slices and the like
+    others: dict[str, dict[str, Device]] = {}  # of each card: its slices and the like
     for entries, source in lists:
         for entry in entries:
             key = entry.name.casefold()
             devices[key] = build(entry, devices.get(key), source)
-            others |= {variant.name.casefold(): variant for variant in variants(entry, devices[key])}
-    return Catalogue(tuple((devices | others | devices).values()))
+            others.setdefault(key, {}).update((made.name.casefold(), made) for made in variants(entry, devices[key]))
+    return Catalogue(
+        tuple(
+            device
+            for key, card in devices.items()
+            for device in (card, *(made for name, made in others[key].items() if name not in devices))
+        )
+    )
 
 
 def find_device(text: str) -> Device:
