@@ -3,7 +3,9 @@
 import json
 import os
 import stat
+import tempfile
 import zipfile
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -407,6 +409,33 @@ def test_that_a_link_that_leads_nowhere_is_refused(read, tmp_path, make):
     link.symlink_to(link if make == "loop" else tmp_path / "gone")
     with pytest.raises(ModelError, match=r"'link.keras' can't be opened"):
         read(link)
+
+
+def test_that_a_file_that_may_not_be_read_is_refused(read):
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders may only be entered by whoever runs it
+        Path(folder).chmod(0o755)
+        path = keras_file(Path(folder, "secret.keras"), sequential(dense()))
+        path.chmod(0)
+        assert "it may not be read. Give yourself read permission" in as_nobody(lambda: read(path))
+
+
+def as_nobody(call) -> str:
+    """What a call raises in a process that has given up root, which reads everything."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setuid(65534)
+            call()
+        except BaseException as error:
+            os.write(theirs, str(error).encode())
+        os._exit(0)
+    os.close(theirs)
+    with open(ours, encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
+        said = file.read()
+    os.wait()
+    return said
 
 
 def test_that_an_empty_file_is_refused(read, tmp_path):

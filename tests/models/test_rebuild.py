@@ -55,7 +55,9 @@ def test_that_an_unbuilt_model_is_built_with_the_size_given(facts):
 
 
 def test_that_wrong_sizes_and_precisions_are_errors_of_the_setup(facts):
-    assert facts["wrong name"].startswith("SetupError: The model has no input named 'token': its inputs are tokens, pictures")
+    assert facts["wrong name"].startswith(
+        "SetupError: The model has no input named 'token': its inputs are tokens, pictures"
+    )
     assert facts["wrong rank"].startswith("SetupError: Input 'tokens' takes 1 sizes")
     assert facts["wrong precision"].startswith("SetupError: 'float31' is no precision")
 
