@@ -1,0 +1,66 @@
+"""`plimsoll devices`, as typed."""
+
+import json
+
+import pytest
+
+from planner_app.cli import main
+from planner_app.files import devices
+
+
+@pytest.fixture(autouse=True)
+def no_users_file(tmp_path, monkeypatch):
+    """The list must not depend on whose machine this is."""
+    monkeypatch.setattr(devices, "user_file", lambda: tmp_path / "devices.json")
+    devices.catalogue.cache_clear()
+    yield tmp_path / "devices.json"
+    devices.catalogue.cache_clear()
+
+
+def test_that_the_list_shows_what_cards_report_and_what_tensorflow_gets(capsys):
+    assert main(["devices", "--search", "nvidia l4"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("L4 "))
+    assert "22.5 GiB" in line
+    assert "20.4 GiB" in line
+
+
+def test_that_derived_totals_are_marked(capsys):
+    main(["devices", "--search", "l40"])
+    shown = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.startswith("L40")}
+    assert "~45.0 GiB" in shown["L40"]
+    assert "~" not in shown["L40S"]
+
+
+def test_that_unknown_figures_are_dashes_and_null(capsys):
+    main(["devices", "--search", "gb300"])
+    assert "-" in capsys.readouterr().out.splitlines()[2].split()[1]
+    main(["devices", "--search", "gb300", "--json"])
+    (device,) = json.loads(capsys.readouterr().out)["devices"]
+    assert (device["total_bytes"], device["allocator_limit_bytes"], device["cloud_prices"]) == (None, None, [])
+
+
+def test_that_json_has_bytes_and_sources(capsys):
+    assert main(["devices", "--json"]) == 0
+    listed = {device["name"]: device for device in json.loads(capsys.readouterr().out)["devices"]}
+    l4 = listed["NVIDIA L4"]
+    assert l4["total_bytes"] == 23034 << 20
+    assert l4["provenance"]["total_bytes"]["basis"] == "quoted"
+    assert "NVIDIA A100 SXM4 40GB MIG 1g.5gb" in listed
+
+
+def test_that_slices_are_listed_when_asked_for(capsys):
+    main(["devices"])
+    assert "MIG 1g" not in capsys.readouterr().out
+    main(["devices", "--search", "mig"])
+    assert "A30 MIG 1g.6gb" in capsys.readouterr().out
+
+
+def test_that_a_search_that_finds_nothing_is_an_error_in_a_sentence(capsys):
+    assert main(["devices", "--search", "voodoo"]) == 1
+    assert "No device has 'voodoo' in its name" in capsys.readouterr().err
+
+
+def test_that_a_broken_file_of_the_users_is_told(no_users_file, capsys):
+    no_users_file.write_text("{")
+    assert main(["devices"]) == 1
+    assert "can't be used" in capsys.readouterr().err
