@@ -22,7 +22,7 @@ NEWEST_RESERVE = 1800 * MIB
 
 # (bytes, parts in a thousand of the NVML total) that are gone when TensorFlow asks what is free: what the driver keeps
 # to itself, which grows with the card, and the fresh context. No source says how much; but the log line "Created
-# device ... with N MB memory" does: N plus the reserve, taken from the NVML total. Seen in public logs of idle cards,
+# device ... with N MB memory" does: N plus the reserve, taken from the NVML total. Public logs of cards that seem idle,
 # in MiB: MIG 1g.5gb 302; T4 368 to 683; P100 373; V100 32GB 584 to 1144; L4 531 to 949; A5000 552 to 795; RTX 4090 740
 # to 928; A6000 738 to 931; A100 40GB 942 to 1356; A100 80GB 1187 to 1439; H100 996. The lines below were laid
 # around them. Left out: cards with a screen or other programs, which cost 0.3 to 1 GiB more, and single logs of an H200

@@ -68,7 +68,7 @@ def test_that_an_l4_gives_20_4_gib_of_its_24_gb():
     assert allocator_limit_bytes(L4) // MIB == 20894
 
 
-# "Created device ... with N MB memory", idle cards, public logs of TensorFlow 2.8 to 2.20: what NVML reports, the
+# "Created device ... with N MB memory", public logs of cards that seem idle, 2022 to 2026: what NVML reports, the
 # compute capability, and the least and the most that was seen.
 LOGGED = [
     ("A100 40GB MIG 1g.5gb", 4864, (8, 0), 3026, 3026),
