@@ -38,8 +38,8 @@ def allocate(
     allocator = Allocator(limit_bytes, growth)
     chunks: dict[int, int] = {}
     loading = [] if not growth else [allocator.allocate(sizes[variable.size]) for variable in trace.variables]
-    for value in buffers.constants:
-        allocator.allocate(sizes[trace.values[value].size])
+    for constant in (*(trace.values[value].size for value in buffers.constants), *trace.constants):
+        allocator.allocate(sizes[constant])
     for _ in range(trace.constant_bytes // CONSTANT_BYTES + 1):
         allocator.allocate(CONSTANT_BYTES)
     size, moves = buffers.size, buffers.moves
@@ -84,4 +84,5 @@ def state_bytes(trace: StepTrace, buffers: Buffers, batch: int) -> int:
     """What lives between steps: variables, inputs, constants."""
     sizes = [size.at(batch) for size in trace.sizes]
     folded = sum(sizes[trace.values[value].size] for value in buffers.constants)
-    return sum(sizes[variable.size] for variable in trace.variables) + folded + trace.constant_bytes
+    grown = sum(sizes[constant] for constant in trace.constants)
+    return sum(sizes[variable.size] for variable in trace.variables) + folded + grown + trace.constant_bytes

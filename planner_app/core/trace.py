@@ -113,7 +113,12 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """One training step. `operations` stand in the order a GPU runs them: first in, first out."""
+    """One training step. `operations` stand in the order a GPU runs them: first in, first out.
+
+    Attributes:
+        constant_bytes: Constants that stay from step to step, all together.
+        constants: Those among them that grow with the batch: indices into `sizes`.
+    """
 
     sources: tuple[Source, ...]
     operations: tuple[Operation, ...]
@@ -121,4 +126,5 @@ class StepTrace:
     sizes: tuple[Size, ...]
     variables: tuple[Variable, ...]
     constant_bytes: int = 0
+    constants: tuple[int, ...] = ()
     warnings: tuple[str, ...] = field(default=())

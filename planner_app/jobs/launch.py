@@ -48,6 +48,7 @@ def environment(home: Path, lifeline: int, *, gpu: bool, inherited: Mapping[str,
         "HDF5_PLUGIN_PRELOAD": "::",  # no filter plugins: a model file could name one
     }
     given.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    given["TF_ENABLE_ONEDNN_OPTS"] = "0"  # its rewrites and scratch memory are the CPU's own; GPUs have nothing like it
     if not gpu:
         given["CUDA_VISIBLE_DEVICES"] = "-1"
     if PYTHON_VARIABLE not in given:

@@ -45,14 +45,16 @@ def _followed(
     unroller = Unroller(graph, variables, assume)
     unroller.run()
     operations = unroller.finished()
+    constants = [graph.size(node.shapes[0], node.dtypes[0]) for node in graph.nodes if node.type == "Const"]
     handles = 0 if graph.on_gpu else HANDLE_BYTES * len(unroller.variables)
     trace = StepTrace(
         sources=_with_updated_layers(sources, operations, unroller.variables),
         operations=operations,
         values=tuple(unroller.values),
-        sizes=tuple(unroller.sizes),
         variables=unroller.variables,
-        constant_bytes=sum(graph.bytes_of_constant(n) for n in graph.nodes) + handles,
+        constant_bytes=handles + sum(size.constant for size in constants),
+        constants=tuple(unroller.size_index(size) for size in constants if not size.constant),
+        sizes=tuple(unroller.sizes),
         warnings=tuple(unroller.warnings),
     )
     return trace, bool(unroller.undecided)

@@ -30,7 +30,6 @@ class Node:
     shapes: list[tuple[int, ...] | None] = field(default_factory=list)
     dtypes: list[Any] = field(default_factory=list)
     constant: np.ndarray | None = None
-    constant_bytes: int = 0
 
     def attribute(self, name: str, default: Any = None) -> Any:
         return self.operation.get_attr(name) if name in self.definition.attr else default
@@ -80,7 +79,6 @@ class Graph:
             node.dtypes.append(output.dtype.base_dtype)
         if node.type == "Const":
             elements = int(np.prod(node.shapes[0] or (1,), dtype=np.int64))
-            node.constant_bytes = elements * node.dtypes[0].size
             if elements <= LARGEST_KNOWN_CONSTANT:
                 node.constant = tf.make_ndarray(definition.attr["value"].tensor)
         return node
@@ -102,9 +100,6 @@ class Graph:
             rest, power = rest // self.prime, power + 1
         coefficient = -(-total // self.batch**power)
         return Size(*(coefficient if power == p else 0 for p in range(3)))
-
-    def bytes_of_constant(self, node: Node) -> int:
-        return 0 if self.on_gpu and node.dtypes and node.dtypes[0] == tf.int32 else node.constant_bytes
 
 
 def _constructor_order(definition: Any) -> list[int]:

@@ -77,8 +77,28 @@ def is_view(kind: str, node: Any, inputs: Sequence[Any], output_shape: Sequence[
         # reduction_ops_common.h: nothing to reduce, the data is the input's.
         return _elements(given) == _elements(output_shape) and kind not in ("Mean",)
     if kind == "StridedSlice":
-        return tuple(given) == tuple(output_shape)
+        return tuple(given) == tuple(output_shape) or _is_aligned_row(node, inputs)
     return False
+
+
+def _is_aligned_row(node: Any, inputs: Sequence[Any]) -> bool:
+    """strided_slice_op.cc: a range of the first axis, all of the others, that starts and ends on aligned addresses."""
+    shape, (begin, end, strides) = inputs[0].shape, (token.constant for token in inputs[1:4])
+    if begin is None or end is None or strides is None or not shape:
+        return False
+    ignored = {name: node.attribute(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    if ignored["ellipsis"] or ignored["new_axis"] or strides[0] != 1 or any(s != 1 for s in strides):
+        return False
+    for axis in range(1, len(begin)):
+        starts = ignored["begin"] >> axis & 1 or begin[axis] == 0
+        ends = ignored["end"] >> axis & 1 or end[axis] >= shape[axis]
+        if not (starts and ends) or ignored["shrink_axis"] >> axis & 1:
+            return False
+    first = 0 if ignored["begin"] & 1 else int(begin[0]) % shape[0]
+    last = first + 1 if ignored["shrink_axis"] & 1 else (shape[0] if ignored["end"] & 1 else int(end[0]))
+    last = last + shape[0] if last <= 0 else min(last, shape[0])
+    row = _row(shape, inputs[0].dtype.size)
+    return row * first % ALIGNMENT == 0 and (last == shape[0] or row * last % ALIGNMENT == 0)
 
 
 def _elements(shape: Sequence[int]) -> int:

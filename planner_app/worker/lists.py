@@ -127,31 +127,40 @@ def _element_shape(unroller: Unroller, node: Node, inputs: list[Token]) -> list[
     return [unroller.known(list(element.shape) if element else -1, node.dtypes[0])]
 
 
+def _items(tensor_list: TensorList) -> dict[int, Token]:
+    """What is in a list, by place: written by number, or pushed one after the other."""
+    items = dict(tensor_list.items)
+    version: TensorList | None = tensor_list
+    while version is not None and version.element is not None:
+        items[version.length - 1] = version.element
+        version = version.parent.list if version.parent else None
+    return items
+
+
 def _zeros_like(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
-    """A list of zeros is made element by element (variant_op_registry: ZerosLike of a TensorList)."""
+    """tensor_list_util.h: zeros for each element that has a value."""
     source = inputs[0].list
-    return [_list_token(unroller, node, TensorList(source.length))]
+    new = TensorList(source.length)
+    for place, element in _items(source).items():
+        size = unroller.size(element.shape, element.dtype)
+        new.items[place] = unroller.token(unroller.value(size=size, scratch=True), element.shape, element.dtype)
+    made = list(new.items.values())
+    return [_list_token(unroller, node, new, holds=tuple(token.value for token in made)), *made]
 
 
 def _add_lists(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
     """Where both lists have an element a new one is made; where one has, its buffer goes on."""
-    total = inputs[0].list
-    holds: list[int] = [token.value for token in inputs]
-    extra: list[Token] = []
+    total = TensorList(max(token.list.length for token in inputs))
+    total.items = _items(inputs[0].list)
+    made: dict[int, Token] = {}
     for token in inputs[1:]:
-        merged = TensorList(max(total.length, token.list.length))
-        merged.items = dict(total.items)
-        for place, element in token.list.items.items():
-            mine = merged.items.get(place)
-            if mine is None:
-                merged.items[place] = element
-            else:
-                fresh = unroller.fresh(element.shape, element.dtype)
-                merged.items[place] = fresh
-                extra.append(fresh)
-                holds.append(fresh.value)
-        total = merged
-    return [_list_token(unroller, node, total, holds=tuple(holds)), *extra]
+        for place, element in _items(token.list).items():
+            if place in total.items and place not in made:
+                size = unroller.size(element.shape, element.dtype)
+                made[place] = unroller.token(unroller.value(size=size, scratch=True), element.shape, element.dtype)
+            total.items[place] = made.get(place, element)
+    holds = tuple(token.value for token in total.items.values())
+    return [_list_token(unroller, node, total, holds=holds), *made.values()]
 
 
 LIST_KERNELS = {

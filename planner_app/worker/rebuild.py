@@ -6,7 +6,8 @@ The model's file is not opened here: what is rebuilt is what the reader took out
 import inspect
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,13 +58,14 @@ def _set_defaults(precision: str | None) -> None:
 
 def _from_config(model: CheckedModel, precision: str | None, sizes: Mapping[str, Sequence[int]] | None) -> Any:
     custom = _custom_objects(model)
-    config = edit_config.without_training(model.config)
-    config = _with_shapes(config, sizes or {})
-    if model.legacy:
-        config = edit_config.with_accepted_options(config, _accepted_options)
-    if precision is not None:
-        config = edit_config.with_precision(config, precision)
-    return _deserialized(config, custom, legacy=model.legacy)
+    with _explained():
+        config = edit_config.without_training(model.config)
+        config = _with_shapes(config, sizes or {})
+        if model.legacy:
+            config = edit_config.with_accepted_options(config, _accepted_options)
+        if precision is not None:
+            config = edit_config.with_precision(config, precision)
+        return _deserialized(config, custom, legacy=model.legacy)
 
 
 def _with_shapes(config: dict[str, Any], sizes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
@@ -81,14 +83,20 @@ def _with_shapes(config: dict[str, Any], sizes: Mapping[str, Sequence[int]]) -> 
 
 
 def _deserialized(config: dict[str, Any], custom: dict[str, Any], *, legacy: bool) -> Any:
+    if legacy:
+        with keras.saving.custom_object_scope(custom):
+            return saving_utils.model_from_config(config, custom_objects=custom)
+    return keras.saving.deserialize_keras_object(config, custom_objects=custom, safe_mode=True)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Whatever Keras, a layer's constructor or a user's class comes up with becomes a sentence."""
     try:
-        if legacy:
-            with keras.saving.custom_object_scope(custom):
-                return saving_utils.model_from_config(config, custom_objects=custom)
-        return keras.saving.deserialize_keras_object(config, custom_objects=custom, safe_mode=True)
+        yield
     except PlannerError:
         raise
-    except Exception as error:  # whatever a layer's constructor or a user's class comes up with
+    except Exception as error:
         raise ModelError(
             f"Keras {keras.__version__} can't rebuild the model from its configuration: {_first_line(error)}",
             detail="".join(traceback.format_exception(error)),
@@ -142,8 +150,9 @@ def _resized(built: Any, sizes: Mapping[str, Sequence[int]]) -> Any:
     if not isinstance(built, keras.Model):
         return built
     custom = {type(layer).__name__: type(layer) for layer in built._flatten_layers()}
-    config = keras.saving.serialize_keras_object(built)
-    return _deserialized(_with_shapes(edit_config.without_training(config), sizes), custom, legacy=False)
+    with _explained():
+        config = edit_config.without_training(keras.saving.serialize_keras_object(built))
+        return _deserialized(_with_shapes(config, sizes), custom, legacy=False)
 
 
 def _checked_built(built: Any, model: CheckedModel, sizes: Mapping[str, Sequence[int]] | None) -> keras.Model:

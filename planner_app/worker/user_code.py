@@ -10,6 +10,7 @@ from typing import Any
 
 from planner_app.errors import ModelError
 
+NOT_THE_USERS = frozenset({"keras", "tensorflow", "numpy", "builtins"})
 MODULE_NAME = "plimsoll_user_code"
 
 
@@ -40,11 +41,12 @@ def load_module(path: Path) -> ModuleType:
 
 
 def custom_objects(module: ModuleType) -> dict[str, Any]:
-    """What the file itself defines: classes and functions, by their names."""
+    """Classes and functions the file defines, or imports from its neighbours, by their names."""
     return {
         name: value
         for name, value in vars(module).items()
-        if (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.__name__
+        if (inspect.isclass(value) or inspect.isfunction(value))
+        and str(value.__module__).split(".")[0] not in NOT_THE_USERS
     }
 
 

@@ -33,7 +33,9 @@ def _name(layer: dict[str, Any]) -> str:
 
 def _is_model(layer: dict[str, Any]) -> bool:
     config = layer.get("config")
-    return layer.get("class_name") in MODELS or (isinstance(config, dict) and isinstance(config.get("layers"), list))
+    return str(layer.get("class_name")) in MODELS or (
+        isinstance(config, dict) and isinstance(config.get("layers"), list)
+    )
 
 
 def _call(call: Any, names: set[str], nested: dict[str, str]) -> Any:
@@ -56,7 +58,8 @@ def _argument(value: Any, names: set[str], nested: dict[str, str]) -> Any:
         return value
     if len(value) >= 3 and value[0] == CONSTANT:
         return value[2]
-    if len(value) in (3, 4) and value[0] in names and isinstance(value[1], int) and isinstance(value[2], int):
+    is_reference = len(value) in (3, 4) and isinstance(value[0], str) and all(isinstance(n, int) for n in value[1:3])
+    if is_reference and value[0] in names:
         number = value[1] - (1 if value[0] in nested else 0)
         history = {"shape": [], "dtype": "float32", "keras_history": [value[0], number, value[2]]}
         return {"class_name": "__keras_tensor__", "config": history}

@@ -63,7 +63,7 @@ def keras_names() -> KerasNames:
 
 
 def names_in(path: Path) -> frozenset[str]:
-    """What a Python file defines or imports at its top level, found without running it."""
+    """What a Python file defines, or imports from elsewhere than Keras, found without running it."""
     tree = parsed(path)
     found: set[str] = set()
     for node in ast.walk(tree):
