@@ -1,0 +1,63 @@
+# Every target makes the environment it needs: Python 3.11 to 3.13 and make are enough. `make help` lists them.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEMO := planner_app/data/demo.keras
+WRITTEN := build/demo
+
+# What the caller's shell says about another Python is not meant for this one.
+unexport PYTHONPATH PYTHONHOME
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format bench clean distclean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(READY) ## plimsoll on the small model that ships with it
+	@mkdir -p $(WRITTEN)
+	$(BIN)/plimsoll describe $(DEMO)
+	@$(BIN)/plimsoll describe $(DEMO) --json > $(WRITTEN)/describe.json
+	@echo && echo "Wrote $(WRITTEN)/describe.json: the same, for programs."
+
+test: lint ## lint, then the whole test suite
+	$(BIN)/pytest
+
+lint: $(READY) ## style, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## write the code the way lint wants it
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## how time and memory grow with a model's size
+	@set -e; for script in tests/benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script; done
+
+clean: ## remove what was built and cached, but not the environment
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find planner_app tests packaging -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean ## remove the environment too
+	rm -rf $(VENV)
+
+# An environment that works is kept and brought up to date; pip reads dependency groups since 25.1.
+$(READY): pyproject.toml
+	@$(SUITABLE) $(BIN)/python 2>/dev/null || { $(FIND_PYTHON) && "$$python" -m venv --clear $(VENV); }
+	@echo "Installing what plimsoll needs into $(VENV); TensorFlow is large, so the first time takes minutes."
+	@$(BIN)/python -m pip install --quiet "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable ".[tensorflow,legacy]" --group dev
+	@touch $@
+
+# A Python that can be started, is of a version that TensorFlow has wheels for, and can make environments.
+SUITABLE := suits() { "$$1" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'; }; suits
+FIND_PYTHON = for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python); do \
+	suits "$$python" 2>/dev/null && break; python=; done; \
+	test -n "$$python" || { \
+	echo "Found no Python 3.11, 3.12 or 3.13 that can make environments$(if $(PYTHON), at $(PYTHON)): install one" \
+	"(Debian and Ubuntu: with its venv package), or name one: make $(or $(MAKECMDGOALS),test) PYTHON=/path/to/python3.12" >&2; \
+	exit 1; }
