@@ -91,10 +91,11 @@ class Graph:
             total *= dimension
         size = self._sizes.get(total)
         if size is None:
-            size = self._sizes[total] = self._over_batch(total)
+            size = self._sizes[total] = self.over_batch(total)
         return size
 
-    def _over_batch(self, total: int) -> Size:
+    def over_batch(self, total: int) -> Size:
+        """A total at the traced batch, as it grows with the batch."""
         rest, power = total, 0
         while rest and rest % self.prime == 0 and power < 2:
             rest, power = rest // self.prime, power + 1

@@ -115,3 +115,14 @@ def _shape_of(node: Node, inputs: list[Token]) -> list[np.ndarray]:
     if node.type == "Rank":
         return [np.asarray(len(inputs[0].shape), kind)]
     return [np.asarray(token.shape, kind) for token in inputs]
+
+
+def largest(node: Node, inputs: list[Token], port: int) -> tuple[int, ...] | None:
+    """The most that an operation can put out whose output depends on the data; None where that can't be told."""
+    if node.type == "Where":
+        return (int(np.prod(inputs[0].shape, dtype=np.int64)), len(inputs[0].shape))
+    if node.type in ("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"):
+        return tuple(inputs[0].shape)
+    if node.type in ("UnsortedSegmentSum", "SegmentSum", "SegmentSumV2"):
+        return tuple(inputs[0].shape)  # no more segments than rows
+    return None

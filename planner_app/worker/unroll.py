@@ -19,7 +19,8 @@ from planner_app.worker import kernels
 from planner_app.worker.graph import Graph, Node
 from planner_app.worker.lists import LIST_KERNELS, TensorList
 from planner_app.worker.scratch import scratch_of
-from planner_app.worker.shapes import Inference, evaluate
+from planner_app.worker.shapes import Inference, evaluate, largest
+from planner_app.worker.work import work_of
 
 # Assignments that write the variable's buffer where it lies, after copying it if somebody still reads it.
 UPDATES = frozenset({"AssignAddVariableOp", "AssignSubVariableOp"})
@@ -85,7 +86,7 @@ class Unroller:
             number = len(self.operations)
             if number > MOST_OPERATIONS:
                 raise ModelError(f"The step runs more than {MOST_OPERATIONS:,} operations: shorten its loops to trace it.")
-            self.operations.append([node.id, [], [], [], len(after), Access.NONE, -1])
+            self.operations.append([node.id, [], [], [], len(after), Access.NONE, -1, 0])
             for earlier in after:
                 self.operations[earlier][3].append(number)
             outputs = self._execute(node, tokens, self.operations[number])
@@ -213,6 +214,8 @@ class Unroller:
         known = evaluate(node, inputs)
         shapes = [self._shape(node, inputs, port) for port in range(len(node.dtypes))]
         folded = _folds(node, inputs)
+        if not folded:
+            row[7] = self.size_index(self.graph.over_batch(work_of(node, inputs, shapes)))
         if kernels.is_view(kind, node, inputs, shapes[0]):
             return [self.token(self.alias(inputs[0].value), shapes[0], node.dtypes[0])]
         views = kernels.shared_slices(kind, node, inputs, shapes)
@@ -240,7 +243,10 @@ class Unroller:
         if shape is None:
             shape = self._inference.shapes(node, inputs)[port]
         if shape is None:
-            raise self.unknown(node)
+            shape = largest(node, inputs, port)
+            if shape is None:
+                raise self.unknown(node)
+            self.warnings[f"How much {node.type} in {node.name} puts out depends on the data: counted at its most."] = None
         return shape
 
     # --- values ----------------------------------------------------------------------------------------------------
@@ -287,10 +293,10 @@ class Unroller:
     def finished(self) -> tuple[Operation, ...]:
         """The operations as values. A variable that is updated sparsely is read by copying it."""
         rows = []
-        for source, reads, makes, then, waits, access, variable in self.operations:
+        for source, reads, makes, then, waits, access, variable, work in self.operations:
             if access == Access.READ and variable in self.sparse:
                 access = Access.COPY
-            rows.append(Operation(source, tuple(reads), tuple(makes), tuple(then), waits, access, variable))
+            rows.append(Operation(source, tuple(reads), tuple(makes), tuple(then), waits, access, variable, work))
         return tuple(rows)
 
 
