@@ -11,24 +11,35 @@ unexport PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench clean distclean
+.PHONY: help run test lint style types imports format bench clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(READY) ## plimsoll on the small model that ships with it
+	$(call on_demo,describe)
+
+# A command, and its options, on the demo model: for a person on the terminal, for programs in a file.
+define on_demo
+	$(BIN)/plimsoll $(1) $(DEMO) $(2)
 	@mkdir -p $(WRITTEN)
-	$(BIN)/plimsoll describe $(DEMO)
-	@$(BIN)/plimsoll describe $(DEMO) --json > $(WRITTEN)/describe.json
-	@echo && echo "Wrote $(WRITTEN)/describe.json: the same, for programs."
+	@$(BIN)/plimsoll $(1) $(DEMO) $(2) --json > $(WRITTEN)/$(1).json
+	@echo && echo "Wrote $(WRITTEN)/$(1).json: the same, for programs."
+endef
 
 test: lint ## lint, then the whole test suite
 	$(BIN)/pytest
 
-lint: $(READY) ## style, types and import contracts
+lint: style types imports ## style, types and import contracts
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/mypy
+
+imports: $(READY)
 	$(BIN)/lint-imports --no-logo
 
 format: $(READY) ## write the code the way lint wants it
