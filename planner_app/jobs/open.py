@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from planner_app.core.model import CheckedModel, ModelDescription
+from planner_app.errors import WorkerError
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import GIB, Describe, Inspect, Limits, Progress
 
@@ -50,7 +51,10 @@ def check_model(
     """The first half: what the reader takes out of the file, without TensorFlow."""
     # Children live in folders of their own: a relative path means nothing to them.
     request = Inspect(path=os.path.abspath(path), custom=os.path.abspath(custom) if custom else None)  # noqa: PTH100
-    return run(request, CheckedModel, on_progress=on_progress)
+    try:
+        return run(request, CheckedModel, on_progress=on_progress)
+    except WorkerError as error:  # libhdf5 can hang on a damaged file: say which file it was
+        raise WorkerError(f"{os.path.basename(path)!r} can't be read: {error}", error.detail) from error  # noqa: PTH119
 
 
 def describe_limits(checked: CheckedModel) -> Limits:
