@@ -11,10 +11,10 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from planner_app import __version__
-from planner_app.commands import describe, devices
+from planner_app.commands import describe, devices, estimate
 from planner_app.errors import PlannerError
 
-COMMANDS = {"describe": describe, "devices": devices}
+COMMANDS = {"describe": describe, "estimate": estimate, "devices": devices}
 
 FINE, ERROR, USAGE = 0, 1, 2
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT

@@ -1,6 +1,7 @@
 """A replay's buffers through the allocator: how many bytes are in use when most are."""
 
 from dataclasses import dataclass
+from random import Random
 
 from planner_app.core.bfc import Allocator
 from planner_app.core.liveness import Buffers
@@ -26,30 +27,56 @@ class Peak:
     pool_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How the pool lies when the first step starts. It differs from process to process, and decides who gets which hole.
+
+    Attributes:
+        small: Small buffers that were taken before, every other one given back: Keras makes many while it builds.
+        seed: The order in which the variables got their values; 0: as they stand in the model.
+    """
+
+    small: int = 0
+    seed: int = 0
+
+
+STARTS = (Start(), Start(small=2000), Start(small=1000, seed=2))
+
+
 def allocate(
-    trace: StepTrace, buffers: Buffers, batch: int, *, growth: bool = True, limit_bytes: int = NO_LIMIT
+    trace: StepTrace,
+    buffers: Buffers,
+    batch: int,
+    *,
+    growth: bool = True,
+    limit_bytes: int = NO_LIMIT,
+    start: Start = STARTS[0],
 ) -> Peak | None:
     """The peak of the last step, or None when memory runs out before.
 
     Each variable's value arrives in a buffer of its own (loaded from a file or made by an initializer) before the
-    variable takes a copy, so the pool has room to spare when the first step starts.
+    variable takes a copy, so a pool that grows has room to spare when the first step starts.
     """
     sizes = [size.at(batch) for size in trace.sizes]
     allocator = Allocator(limit_bytes, growth)
     chunks: dict[int, int] = {}
-    loading = [] if not growth else [allocator.allocate(sizes[variable.size]) for variable in trace.variables]
+    size, moves = buffers.size, buffers.moves
+    order = [moves[place] for place in range(buffers.before)]
+    if start.seed:
+        Random(start.seed).shuffle(order)
+    for chunk in [allocator.allocate(1) for _ in range(start.small)][::2]:
+        allocator.free(chunk)
+    loading = [allocator.allocate(sizes[size[variable]]) for variable in order] if growth else []
     for constant in (*(trace.values[value].size for value in buffers.constants), *trace.constants):
         allocator.allocate(sizes[constant])
     for _ in range(trace.constant_bytes // CONSTANT_BYTES + 1):
         allocator.allocate(CONSTANT_BYTES)
-    size, moves = buffers.size, buffers.moves
-    before = len(buffers.variables)
-    for place in range(before):
-        chunks[moves[place]] = allocator.allocate(sizes[size[moves[place]]])
+    for variable in order:
+        chunks[variable] = allocator.allocate(sizes[size[variable]])
     for chunk in loading:
         allocator.free(chunk)
-    peak, at = allocator.in_use_bytes, before
-    for place in range(before, len(moves)):
+    peak, at = allocator.in_use_bytes, buffers.before - 1
+    for place in range(buffers.before, len(moves)):
         move = moves[place]
         if move >= 0:
             chunk = allocator.allocate(sizes[size[move]])

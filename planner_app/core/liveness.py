@@ -23,21 +23,25 @@ class Buffers:
     Attributes:
         size: For each buffer, an index into the trace's sizes.
         maker: For each buffer the operation that took it; `BEFORE` for a variable's.
+        value: For each buffer the value it was taken for; -1 for a variable's.
+        owner: For each buffer the variable that holds or held it, or -1.
         scratch: For each buffer, whether it was asked for as scratch memory.
         moves: Buffers in the order of events: `n` when buffer n is taken, `~n` when it is given back.
         operations: For each move the operation that made it.
         last_step: Where in `moves` the last step begins.
-        variables: For each variable, its buffer before the first step.
+        before: How many moves come before the first step; each takes a variable's buffer, which has its number.
         constants: Values that are folded: kept from step to step.
     """
 
     size: Sequence[int]
     maker: Sequence[int]
+    value: Sequence[int]
+    owner: Sequence[int]
     scratch: Sequence[int]
     moves: Sequence[int]
     operations: Sequence[int]
     last_step: int
-    variables: Sequence[int]
+    before: int
     constants: Sequence[int]
 
 
@@ -60,7 +64,16 @@ def replay(
         last = len(run.moves)
         run.step(schedule)
     return Buffers(
-        run.size, run.maker, run.scratch, run.moves, run.operations, last, range(len(trace.variables)), run.constants()
+        size=run.size,
+        maker=run.maker,
+        value=run.value,
+        owner=run.owner,
+        scratch=run.scratch,
+        moves=run.moves,
+        operations=run.operations,
+        last_step=last,
+        before=run.before,
+        constants=run.constants(),
     )
 
 
@@ -72,14 +85,18 @@ class _Replay:
         self.refs: list[int] = []
         self.size = array("i")
         self.maker = array("i")
+        self.value = array("i")
+        self.owner = array("i")
         self.scratch = array("b")
         self.moves = array("q")
         self.operations = array("i")
         self.holds: list[tuple[int, ...]] = []
         self.buffer_of: list[int] = []
         self.variable_buffer = [self._take(BEFORE, variable.size) for variable in trace.variables]
-        for buffer in self.variable_buffer:
+        for variable, buffer in enumerate(self.variable_buffer):
             self.refs[buffer] += 1
+            self.owner[buffer] = variable
+        self.before = len(self.moves)
         self.readers = [0] * len(trace.values)
         for operation in trace.operations:
             for value in operation.reads:
@@ -131,7 +148,7 @@ class _Replay:
                         buffer = held
                         break
                 if buffer < 0:
-                    buffer = self._take(number, value.size, value.holds, value.scratch)
+                    buffer = self._take(number, value.size, value.holds, value.scratch, made)
             buffer_of[made] = buffer
             refs[buffer] += 1  # the kernel's own hold, until its readers have theirs
         if access == Access.UPDATE:
@@ -152,12 +169,16 @@ class _Replay:
             if readers[made]:
                 self._release(number, buffer_of[made])
 
-    def _take(self, operation: int, size: int, holds: tuple[int, ...] = (), scratch: bool = False) -> int:
+    def _take(
+        self, operation: int, size: int, holds: tuple[int, ...] = (), scratch: bool = False, value: int = -1
+    ) -> int:
         buffer = len(self.refs)
         self.refs.append(0)
         self.size.append(size)
         self.maker.append(operation)
         self.scratch.append(scratch)
+        self.value.append(value)
+        self.owner.append(-1)
         self.holds.append(holds)
         if size:
             self.moves.append(buffer)
@@ -187,11 +208,13 @@ class _Replay:
         if self.refs[old] > 1:
             new = self._take(operation, self.size[old], scratch=True)
             self.refs[new] += 1
+            self.owner[new] = variable
             self.variable_buffer[variable] = new
             self._release(operation, old)
 
     def _replace(self, operation: int, variable: int, buffer: int) -> None:
         old = self.variable_buffer[variable]
         self.refs[buffer] += 1
+        self.owner[buffer] = variable
         self.variable_buffer[variable] = buffer
         self._release(operation, old)

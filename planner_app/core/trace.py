@@ -118,6 +118,7 @@ class StepTrace:
     Attributes:
         constant_bytes: Constants that stay from step to step, all together.
         constants: Those among them that grow with the batch: indices into `sizes`.
+        layers: Path and class of every layer, in the model's order.
     """
 
     sources: tuple[Source, ...]
@@ -127,4 +128,5 @@ class StepTrace:
     variables: tuple[Variable, ...]
     constant_bytes: int = 0
     constants: tuple[int, ...] = ()
+    layers: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = field(default=())

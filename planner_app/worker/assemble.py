@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -36,7 +37,7 @@ def assemble(
         # A branch whose condition is known only when the step runs: both ways are followed, the larger one is kept.
         other, _ = _followed(graph, sources, variables, assume=False)
         trace = max(trace, other, key=_live_bytes)
-    return trace
+    return replace(trace, layers=names.layers)
 
 
 def _followed(

@@ -18,7 +18,9 @@ class Attribution:
     """Reads name scopes: Keras opens one for each layer, the gradient tape one around its own."""
 
     def __init__(self, model: keras.Model) -> None:
-        self._layers = _paths(model)
+        named = _paths(model)
+        self.layers = tuple((path, kind) for path, kind in named.values())
+        self._layers = {name: path for name, (path, _) in named.items()}
         optimizer = model.optimizer
         self._updates = {f"{optimizer.name}/", *(f"{o.name}/" for o in (getattr(optimizer, "inner_optimizer", None),) if o)}
         self._trainable = {id(v.value) for v in model.trainable_variables}
@@ -55,20 +57,16 @@ class Attribution:
         return self._owner.get(id(variable), "")
 
 
-def _paths(model: keras.Model) -> dict[str, str]:
-    """Layer names, each with the path that leads to it through nested models."""
-    paths: dict[str, str] = {}
-
-    def walk(parent: Any, prefix: str) -> Iterable[None]:
-        for layer in parent.layers:
-            path = f"{prefix}{layer.name}"
-            if isinstance(layer, keras.Model):
-                walk(layer, f"{path}/")
-            else:
-                paths.setdefault(layer.name, path)
-        return ()
-
-    walk(model, "")
+def _paths(model: keras.Model, prefix: str = "") -> dict[str, tuple[str, str]]:
+    """Layer names, each with the path that leads to it through nested models, and its class."""
+    paths: dict[str, tuple[str, str]] = {}
+    for layer in model.layers:
+        path = f"{prefix}{layer.name}"
+        if isinstance(layer, keras.Model):
+            for name, entry in _paths(layer, f"{path}/").items():
+                paths.setdefault(name, entry)
+        else:
+            paths.setdefault(layer.name, (path, type(layer).__name__))
     return paths
 
 

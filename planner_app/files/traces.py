@@ -1,0 +1,121 @@
+"""Traces and the points worked out from them, kept on disk: opening a model again is instant.
+
+An entry says what it was made from and carries a digest. Whatever does not match is made anew, never trusted.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import platformdirs
+
+from planner_app import __version__
+from planner_app.core.memory import Point
+from planner_app.core.model import CheckedModel
+from planner_app.core.setup import StepSetup
+from planner_app.core.trace import StepTrace
+
+T = TypeVar("T")
+
+FORMAT = "plimsoll trace 1"
+MOST_BYTES = 1 << 30  # of the whole folder; the oldest entries go first
+FOLDER_VARIABLE = "PLIMSOLL_CACHE"
+
+
+class TraceCache:
+    """One folder. A folder that can't be written is no error: nothing is remembered then."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        given = os.environ.get(FOLDER_VARIABLE)
+        self.folder = folder or (Path(given) if given else Path(platformdirs.user_cache_dir("plimsoll")) / "traces")
+
+    def trace(self, key: str) -> StepTrace | None:
+        return self._read(key, "trace", StepTrace)
+
+    def points(self, key: str) -> tuple[Point, ...]:
+        return self._read(key, "points", tuple[Point, ...]) or ()
+
+    def keep_trace(self, key: str, trace: StepTrace) -> None:
+        self._write(key, "trace", trace)
+        self._prune()
+
+    def keep_points(self, key: str, points: Iterable[Point]) -> None:
+        self._write(key, "points", tuple(points))
+
+    def _path(self, key: str, kind: str) -> Path:
+        return self.folder / f"{key}.{kind}"
+
+    def _read(self, key: str, kind: str, type_: type[T]) -> T | None:
+        try:
+            head, _, body = self._path(key, kind).read_bytes().partition(b"\n")
+            if head.decode() != _head(key, kind, body):
+                return None
+            return msgspec.json.decode(body, type=type_)
+        except (OSError, UnicodeDecodeError, msgspec.MsgspecError, RecursionError):
+            return None
+
+    def _write(self, key: str, kind: str, value: object) -> None:
+        body = msgspec.json.encode(value)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._path(key, kind), _head(key, kind, body).encode() + b"\n" + body)
+        except OSError:
+            return
+
+    def _prune(self) -> None:
+        try:
+            entries = sorted((e.stat().st_mtime, e.stat().st_size, e) for e in self.folder.iterdir() if e.is_file())
+        except OSError:
+            return
+        total = sum(size for _, size, _ in entries)
+        for _, size, entry in entries:
+            if total <= MOST_BYTES:
+                return
+            entry.unlink(missing_ok=True)
+            total -= size
+
+
+def trace_key(model: CheckedModel, setup: StepSetup) -> str:
+    """A trace depends on the configuration, the setup, the user's own code and the versions, and on nothing else."""
+    custom = (model.custom or "").rpartition(":")[0] if model.format == "python" else model.custom
+    parts = [
+        FORMAT,
+        __version__,
+        *(_version(package) for package in ("tensorflow", "keras")),
+        msgspec.json.encode(model.config, order="deterministic").hex(),
+        msgspec.json.encode(model.compile_config, order="deterministic").hex(),
+        model.custom or "",
+        hashlib.sha256(Path(custom).read_bytes()).hexdigest() if custom and Path(custom).is_file() else "",
+        msgspec.json.encode(setup).hex(),
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """The old file or the new one, never a part of one: written beside it, flushed to the disk, then renamed."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _head(key: str, kind: str, body: bytes) -> str:
+    return f"{FORMAT} {kind} {key} {hashlib.sha256(body).hexdigest()}"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
