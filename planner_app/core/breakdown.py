@@ -1,6 +1,6 @@
 """What is in memory at the peak: every byte has a term, and a layer where it belongs to one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from planner_app.core.liveness import BEFORE, Buffers
@@ -51,6 +51,7 @@ class Held:
     layer: str
     term: Term
     size_bytes: int
+    phase: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ def snapshot(trace: StepTrace, buffers: Buffers, batch: int, move: int) -> Snaps
     constants += sum(sizes[trace.values[value].size] for value in buffers.constants)
     held.append(Held("", "", Term.CONSTANTS, constants))
     source = trace.sources[trace.operations[buffers.operations[move]].source] if buffers.operations[move] >= 0 else None
+    if source and source.phase is not Phase.FORWARD:
+        held = [_kept_for_backward(each) for each in held]
     return Snapshot(
         operation=source.name if source else "before the step",
         layer=source.layer if source else "",
@@ -109,7 +112,14 @@ def _held(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list[int]
         term = Term.GRADIENTS if phases & _BIT[Phase.UPDATE] else Term.TEMPORARIES
     else:
         term = Term.TEMPORARIES
-    return Held(source.name, source.layer, term, size)
+    return Held(source.name, source.layer, term, size, str(source.phase))
+
+
+def _kept_for_backward(held: Held) -> Held:
+    """What the forward pass made and is still there when it is over was kept, by whatever way it is read."""
+    if held.term is Term.TEMPORARIES and held.phase == Phase.FORWARD:
+        return replace(held, term=Term.ACTIVATIONS)
+    return held
 
 
 _BIT = {Phase.FORWARD: 1, Phase.BACKWARD: 2, Phase.UPDATE: 4}
@@ -126,6 +136,6 @@ def _later_phases(trace: StepTrace) -> list[int]:
         value = trace.values[number]
         if value.alias >= 0:
             phases[value.alias] |= phases[number]
-        for held in value.holds:
-            phases[held] |= phases[number]
+        for other in (*value.holds, *value.forward):
+            phases[other] |= phases[number]
     return phases

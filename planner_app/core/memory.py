@@ -7,6 +7,7 @@ from statistics import median
 
 from planner_app.core.allocate import STARTS, Peak, allocate, live, state_bytes
 from planner_app.core.executor import thread_pool_order
+from planner_app.core.fusion import fused, schedules
 from planner_app.core.liveness import Buffers, folded_values, replay
 from planner_app.core.setup import StepSetup
 from planner_app.core.trace import StepTrace
@@ -16,6 +17,15 @@ THREADS = (2, 3)
 SEEDS = range(4)
 # Runs go on for more steps than orders are tried here: what was measured beyond them stayed within this share.
 ORDER_MARGIN = 0.05
+# Convolutions that cuDNN runs with a workspace of its choice, up to TF_CUDNN_WORKSPACE_LIMIT_IN_MB (8 GiB by default).
+CONVOLUTIONS = frozenset(
+    "Conv2D _FusedConv2D Conv2DBackpropInput Conv2DBackpropFilter Conv3D Conv3DBackpropInputV2 "
+    "Conv3DBackpropFilterV2".split()
+)
+WORKSPACE_LIMIT_BYTES = 8 << 30
+# What the compiler fuses and how it schedules is a model here: how far its block of memory may be off.
+FUSION_BAND = (0.85, 1.2)
+COMMON_BATCH = 32  # the order of a compiled step is worked out once, at a batch that many use
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,7 @@ class Memory:
     """One trace, asked for many batch sizes. Answers are remembered."""
 
     def __init__(self, trace: StepTrace, setup: StepSetup, points: Iterable[Point] = ()) -> None:
-        self.trace, self.setup = trace, setup
+        self.trace, self.setup = fused(trace) if setup.xla else trace, setup
         self._buffers: dict[frozenset[int], Buffers] = {}
         self._points: dict[int, Point] = {point.batch: point for point in points}
 
@@ -55,6 +65,8 @@ class Memory:
         return any(value.folded for value in self.trace.values)
 
     def buffers(self, batch: int) -> Buffers:
+        if self.setup.xla:
+            return min(self._schedules, key=lambda buffers: live(self.trace, buffers, batch)[0])
         folded = folded_values(self.trace, batch) if self._can_fold else frozenset()
         if folded not in self._buffers:
             self._buffers[folded] = replay(self.trace, folded)
@@ -62,7 +74,8 @@ class Memory:
 
     def point(self, batch: int) -> Point:
         if batch not in self._points:
-            self._points[batch] = self._on_cpu(batch) if self.setup.target == "cpu" else self._on_gpu(batch)
+            work = self._compiled if self.setup.xla else self._on_cpu if self.setup.target == "cpu" else self._on_gpu
+            self._points[batch] = work(batch)
         return self._points[batch]
 
     def _on_cpu(self, batch: int) -> Point:
@@ -82,11 +95,26 @@ class Memory:
                 order = thread_pool_order(self.trace, batch, threads, seed)
                 yield _peak(allocate(self.trace, replay(self.trace, folded, order, steps=2), batch))
 
+    @cached_property
+    def _schedules(self) -> list[Buffers]:
+        orders = schedules(self.trace, COMMON_BATCH)
+        return [replay(self.trace, frozenset(), order, steps=1) for order in orders]
+
+    def _compiled(self, batch: int) -> Point:
+        """One program: its arguments, and one block of memory in which the compiler has laid out the rest."""
+        buffers = self.buffers(batch)
+        peak_bytes, move = live(self.trace, buffers, batch)
+        state = state_bytes(self.trace, buffers, batch)
+        block = peak_bytes - state
+        low, high = state + int(block * FUSION_BAND[0]), state + int(block * FUSION_BAND[1])
+        return self._point(batch, buffers, Peak(peak_bytes, move, peak_bytes), peak_bytes, low, high)
+
     def _on_gpu(self, batch: int) -> Point:
         """Kernels run in the order of one queue, from one region taken at the start."""
         buffers = self.buffers(batch)
         peak = _peak(allocate(self.trace, buffers, batch, growth=False))
-        return self._point(batch, buffers, peak, peak.in_use_bytes, peak.in_use_bytes, peak.in_use_bytes)
+        high = peak.in_use_bytes + workspace_bytes(self.trace, batch)
+        return self._point(batch, buffers, peak, peak.in_use_bytes, peak.in_use_bytes, high)
 
     def _point(self, batch: int, buffers: Buffers, peak: Peak, expected: int, low: int, high: int) -> Point:
         return Point(
@@ -98,6 +126,27 @@ class Memory:
             state_bytes=state_bytes(self.trace, buffers, batch),
             peak=peak,
         )
+
+
+def workspace_bytes(trace: StepTrace, batch: int) -> int:
+    """The most that cuDNN is likely to want beside a convolution. It is elastic: refused, a slower kernel is taken.
+
+    Which kernel the autotuner picks can't be known beforehand (conv_ops_gpu.cc tries them on the device). Transforms
+    of input and output, as the Winograd and FFT kernels make them, take about what input and output take.
+    """
+    most = 0
+    for operation in trace.operations:
+        if trace.sources[operation.source].type in CONVOLUTIONS:
+            touched = (*operation.reads, *operation.makes)
+            most = max(most, sum(trace.sizes[_base(trace, value)].at(batch) for value in touched))
+    return min(most, WORKSPACE_LIMIT_BYTES)
+
+
+def _base(trace: StepTrace, value: int) -> int:
+    """The size of the buffer behind a value."""
+    while trace.values[value].alias >= 0:
+        value = trace.values[value].alias
+    return trace.values[value].size
 
 
 def _peak(peak: Peak | None) -> Peak:

@@ -27,7 +27,7 @@ def assemble(
 ) -> StepTrace:
     report(3, 5, "rewriting the graph for the device")
     session_graph, run, captured = step_graph(step)
-    graph = Graph(rewritten(session_graph, run, setup.target), batch, prime, setup.target)
+    graph = Graph(rewritten(session_graph, run, setup.target, setup.xla), batch, prime, setup.target)
     report(4, 5, "following the step")
     names = Attribution(model)
     sources = tuple(Source(n.name, n.type, names.layer(n.name), names.phase(n.name)) for n in graph.nodes)

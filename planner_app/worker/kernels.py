@@ -22,7 +22,7 @@ FORWARD_FIRST = frozenset(
     "Log1p LogicalNot Ndtri Neg Reciprocal Rint Round Rsqrt Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh BesselI0e "
     "BesselI1e Elu Relu Relu6 LeakyRelu Selu Softplus Softsign Softmax LogSoftmax BiasAdd BiasAddV1 "
     "_UnaryOpsComposition ClipByValue MatrixBandPart ZerosLike "
-    "TensorListPushBack TensorListSetItem".split()
+    "TensorListPushBack TensorListSetItem CollectiveReduceV2".split()
 )
 # BinaryOp and the gradients of activations try both inputs.
 FORWARD_BOTH = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf import config_pb2, device_properties_pb2
+from tensorflow.core.protobuf import config_pb2, device_properties_pb2, rewriter_config_pb2
 from tensorflow.python.grappler import cluster, tf_optimizer
 
 TASK = "/job:localhost/replica:0/task:0"
@@ -57,8 +57,11 @@ def _make_handle(node: Any, variable: Any) -> None:
     node.attr["container"].s = b""
 
 
-def rewritten(graph: tf.Graph, run: list[str], target: str) -> Any:
-    """What Grappler makes of the graph for the target: "cpu", or "gpu:8.0" for a compute capability."""
+def rewritten(graph: tf.Graph, run: list[str], target: str, xla: bool = False) -> Any:
+    """What Grappler makes of the graph for the target: "cpu", or "gpu:8.0" for a compute capability.
+
+    For XLA only functions are inlined and dead ends cut off: it does the rest in its own way.
+    """
     kind, _, capability = target.partition(":")
     for operation in graph.get_operations():
         operation._set_device(CPU if kind == "cpu" else GPU)
@@ -68,6 +71,9 @@ def rewritten(graph: tf.Graph, run: list[str], target: str) -> Any:
         meta = tf.compat.v1.train.export_meta_graph(graph=graph)
     options = config_pb2.ConfigProto()
     options.graph_options.rewrite_options.min_graph_nodes = -1
+    if xla:
+        for rewrite in ("layout_optimizer", "remapping", "arithmetic_optimization", "loop_optimization"):
+            setattr(options.graph_options.rewrite_options, rewrite, rewriter_config_pb2.RewriterConfig.OFF)
     devices = [_device(CPU, "CPU", {})]
     if kind == "gpu":
         devices.append(_device(GPU, "GPU", {"architecture": capability or "8.0", "cuda": "12050", "cudnn": "9030"}))

@@ -1,6 +1,7 @@
-"""Memory that TensorFlow's CPU kernels take for themselves while they run (oneDNN off).
+"""Memory that TensorFlow's kernels take for themselves while they run, on the CPU (oneDNN off) and on GPUs.
 
-Each rule is the kernel's own arithmetic; the file it stands in is named beside it.
+Each rule is the kernel's own arithmetic; the file it stands in is named beside it. What cuDNN chooses as workspace
+can't be known beforehand and is no part of this.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LOW_PRECISION = (tf.float16, tf.bfloat16)
 
 
 def scratch_of(node: Node, inputs: list[Token], shapes: list[tuple[int, ...]], graph: Graph) -> Iterator[Scratch]:
-    rule = CPU_RULES.get(node.type)
+    rule = (GPU_RULES if graph.on_gpu else CPU_RULES).get(node.type)
     return rule(node, inputs, shapes, graph) if rule else iter(())
 
 
@@ -118,6 +119,75 @@ def _label_kind(label: str, operands: list[str], result: str) -> int:
     return 3 if everywhere else 4
 
 
+def _softmax_on_gpu(node: Node, inputs: list[Token], shapes: list[tuple[int, ...]], graph: Graph) -> Iterator[Scratch]:
+    """softmax_op_gpu.cu.cc: largest logits, and sums in float32, both of the full shape."""
+    yield graph.size(shapes[0], node.dtypes[0]), ()
+    yield graph.size(shapes[0], tf.float32), ()
+
+
+def _convolution_on_gpu(node: Node, inputs: list[Token], shapes: list[tuple[int, ...]], graph: Graph) -> Iterator[Scratch]:
+    """conv_ops_impl.h: the filter in cuDNN's order, and a padded copy of the input where the padding is lopsided."""
+    image, kernel = inputs[0].shape, inputs[1].shape
+    if _is_product(node, kernel):
+        return
+    yield graph.size(kernel, inputs[1].dtype), ()
+    if _is_lopsided(node, image, kernel):
+        yield graph.size(image, inputs[0].dtype), ()
+
+
+def _input_gradient_on_gpu(
+    node: Node, inputs: list[Token], shapes: list[tuple[int, ...]], graph: Graph
+) -> Iterator[Scratch]:
+    """conv_grad_input_ops.cc: the result once more before it is transformed, and the filter in cuDNN's order."""
+    kernel = inputs[1].shape
+    if _is_product(node, kernel):
+        return
+    yield graph.size(shapes[0], node.dtypes[0]), ()
+    yield graph.size(kernel, inputs[1].dtype), ()
+
+
+def _filter_gradient_on_gpu(
+    node: Node, inputs: list[Token], shapes: list[tuple[int, ...]], graph: Graph
+) -> Iterator[Scratch]:
+    """conv_grad_filter_ops.cc: the result in cuDNN's order, and a padded copy of the input."""
+    if _is_product(node, shapes[0]):
+        return
+    yield graph.size(shapes[0], node.dtypes[0]), ()
+    if _is_lopsided(node, inputs[0].shape, shapes[0]):
+        yield graph.size(inputs[0].shape, inputs[0].dtype), ()
+
+
+def _is_product(node: Node, kernel: tuple[int, ...]) -> bool:
+    """A convolution of one pixel without strides is a matrix product: cuBLAS, no copies."""
+    return prod(kernel[:-2]) == 1 and prod(node.attribute("strides", [1])) == 1
+
+
+def _is_lopsided(node: Node, image: tuple[int, ...], kernel: tuple[int, ...]) -> bool:
+    if node.attribute("padding", b"VALID") != b"SAME":
+        return False
+    first = node.attribute("data_format", b"NHWC").decode().index("H") if len(image) == 4 else 1
+    strides = node.attribute("strides")
+    for axis in range(len(kernel) - 2):
+        size, stride, width = image[first + axis], strides[first + axis], kernel[axis]
+        padding = max((-(-size // stride) - 1) * stride + width - size, 0)
+        if padding % 2:
+            return True
+    return False
+
+
+GPU_RULES: dict[str, Rule] = {
+    "Softmax": _softmax_on_gpu,
+    "LogSoftmax": _softmax_on_gpu,
+    "Conv2D": _convolution_on_gpu,
+    "_FusedConv2D": _convolution_on_gpu,
+    "Conv3D": _convolution_on_gpu,
+    "Conv2DBackpropInput": _input_gradient_on_gpu,
+    "Conv3DBackpropInputV2": _input_gradient_on_gpu,
+    "Conv2DBackpropFilter": _filter_gradient_on_gpu,
+    "Conv3DBackpropFilterV2": _filter_gradient_on_gpu,
+    "Einsum": _einsum,
+    **dict.fromkeys(("Sum", "Mean", "Max", "Min", "Prod"), _reduction),
+}
 CPU_RULES: dict[str, Rule] = {
     "Conv2DBackpropFilter": _filter_gradient,
     "Conv2DBackpropInput": _input_gradient,
