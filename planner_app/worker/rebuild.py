@@ -18,6 +18,7 @@ from keras.src.legacy.saving import saving_utils
 from planner_app.core.model import CheckedModel
 from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.worker import edit_config, user_code
+from planner_app.worker.long_models import built_once
 from planner_app.worker.valueless import without_values
 
 TAKEN_BY_EVERY_LAYER = {"batch_input_shape", "batch_shape", "input_shape", "dtype", "trainable", "name"}
@@ -58,7 +59,7 @@ def _set_defaults(precision: str | None) -> None:
 
 def _from_config(model: CheckedModel, precision: str | None, sizes: Mapping[str, Sequence[int]] | None) -> Any:
     custom = _custom_objects(model)
-    with _explained():
+    with _explained(), built_once():
         config = edit_config.without_training(model.config)
         config = _with_shapes(config, sizes or {})
         if model.legacy:

@@ -3,6 +3,7 @@
 import json
 import resource
 import sys
+import time
 from pathlib import Path
 
 import keras
@@ -93,6 +94,13 @@ old = read("old_cnn.h5")
 facts["missing"] = [
     w for w in description_of(rebuild(old), replace(old, weights=old.weights[:-1])).warnings if "match" in w
 ]
+
+relus = [{"class_name": "ReLU", "config": {"name": f"relu_{n}"}} for n in range(1500)]
+first = {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [None, 4]}}
+long = {"class_name": "Sequential", "config": {"name": "long", "layers": [first, *relus]}}
+began = time.monotonic()
+facts["long"] = len(rebuild(CheckedModel("long", "h5", long, legacy=True)).layers)
+facts["long seconds"] = time.monotonic() - began
 
 tokens = keras.Input((None,), dtype="int32", name="tokens")
 with without_values():
