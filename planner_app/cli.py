@@ -11,10 +11,16 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from planner_app import __version__
-from planner_app.commands import describe, devices, estimate
+from planner_app.commands import describe, devices, estimate, max_batch, sweep
 from planner_app.errors import PlannerError
 
-COMMANDS = {"describe": describe, "estimate": estimate, "devices": devices}
+COMMANDS = {
+    "describe": describe,
+    "estimate": estimate,
+    "sweep": sweep,
+    "max-batch": max_batch,
+    "devices": devices,
+}
 
 FINE, ERROR, USAGE = 0, 1, 2
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT

@@ -30,7 +30,9 @@ def _verdict(result: Estimate) -> Text:
         spare = result.capacity_bytes - result.peak_bytes
         words = f"fits, {format_bytes(spare)} to spare" if spare >= 0 else f"does not fit, {format_bytes(-spare)} short"
         text.append(words, style="bold green" if spare >= 0 else "bold red")
-        text.append(f": TensorFlow gets {format_bytes(result.capacity_bytes)} of the {result.device}\n", style="not bold")
+        text.append(
+            f": TensorFlow gets {format_bytes(result.capacity_bytes)} of the {result.device}\n", style="not bold"
+        )
     batch = f"batch {setup.batch}"
     if setup.per_gpu_batch != setup.batch:
         batch += f" ({setup.per_gpu_batch} on each GPU at a time)"

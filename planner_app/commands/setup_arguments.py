@@ -12,26 +12,47 @@ from planner_app.files.devices import find_device
 def add_setup(parser: ArgumentParser, *, batch: bool = True, precision: bool = True, gpus: bool = True) -> None:
     if batch:
         parser.add_argument(
-            "--batch", type=positive, required=True, metavar="N", help="samples per update over all GPUs and accumulation steps"
+            "--batch",
+            type=positive,
+            required=True,
+            metavar="N",
+            help="samples per update over all GPUs and accumulation steps",
         )
     if precision:
-        parser.add_argument("--precision", choices=[str(p) for p in Precision], default="float32", help="default float32")
+        parser.add_argument(
+            "--precision", choices=[str(p) for p in Precision], default="float32", help="default float32"
+        )
     if gpus:
         parser.add_argument("--gpus", type=positive, default=1, metavar="N", help="identical GPUs, data-parallel")
     parser.add_argument(
         "--optimizer", default="adam", metavar="NAME", help='"adam", or with options "sgd:momentum=0.9,nesterov=true"'
     )
     parser.add_argument(
-        "--accumulate", type=positive, default=1, metavar="N", help="steps whose gradients are added up before an update"
+        "--accumulate",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="steps whose gradients are added up before an update",
     )
     parser.add_argument("--jit", choices=[str(j) for j in Jit], default="auto", help="XLA; auto decides as Keras does")
-    parser.add_argument("--loss", default="", metavar="NAME", help="a Keras loss; default: the saved one, else mean squared error")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="INPUT=SIZES", help="size of an input without the batch, as in image=128,128,3"
+        "--loss", default="", metavar="NAME", help="a Keras loss; default: the saved one, else mean squared error"
     )
-    parser.add_argument("--freeze", action="append", default=[], metavar="PATTERN", help="layers not to train, as in block1_*")
     parser.add_argument(
-        "--remat", default="", metavar="MODE", help="rematerialise: full, activations, larger_than:N or list_of_layers:A+B"
+        "--set",
+        action="append",
+        default=[],
+        metavar="INPUT=SIZES",
+        help="size of an input without the batch, as in image=128,128,3",
+    )
+    parser.add_argument(
+        "--freeze", action="append", default=[], metavar="PATTERN", help="layers not to train, as in block1_*"
+    )
+    parser.add_argument(
+        "--remat",
+        default="",
+        metavar="MODE",
+        help="rematerialise: full, activations, larger_than:N or list_of_layers:A+B",
     )
 
 
@@ -41,7 +62,9 @@ def add_device(parser: ArgumentParser) -> None:
     )
 
 
-def setup_of(options: Namespace, *, batch: int | None = None, precision: str | None = None, gpus: int | None = None) -> Setup:
+def setup_of(
+    options: Namespace, *, batch: int | None = None, precision: str | None = None, gpus: int | None = None
+) -> Setup:
     return Setup(
         batch=options.batch if batch is None else batch,
         precision=Precision(options.precision if precision is None else precision),
@@ -84,6 +107,6 @@ def _sizes(given: Sequence[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         name, equals, numbers = text.partition("=")
         parts = [part.strip() for part in numbers.split(",") if part.strip()]
         if not equals or not name or not all(part.isdigit() and int(part) > 0 for part in parts):
-            raise SetupError(f'--set {text}: expected an input and its sizes without the batch, as in image=128,128,3.')
+            raise SetupError(f"--set {text}: expected an input and its sizes without the batch, as in image=128,128,3.")
         sizes.append((name, tuple(map(int, parts))))
     return tuple(sizes)

@@ -29,7 +29,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How the pool lies when the first step starts. It differs from process to process, and decides who gets which hole.
+    """How the pool lies when the first step starts: other in every process, and decisive for who gets which hole.
 
     Attributes:
         small: Small buffers that were taken before, every other one given back: Keras makes many while it builds.
@@ -67,8 +67,9 @@ def allocate(
     for chunk in [allocator.allocate(1) for _ in range(start.small)][::2]:
         allocator.free(chunk)
     loading = [allocator.allocate(sizes[size[variable]]) for variable in order] if growth else []
-    for constant in (*(trace.values[value].size for value in buffers.constants), *trace.constants):
-        allocator.allocate(sizes[constant])
+    folded = (sizes[trace.values[value].size] for value in buffers.constants)
+    for constant_bytes in (*folded, *trace.constants_at(batch)):
+        allocator.allocate(constant_bytes)
     for _ in range(trace.constant_bytes // CONSTANT_BYTES + 1):
         allocator.allocate(CONSTANT_BYTES)
     for variable in order:
@@ -111,5 +112,5 @@ def state_bytes(trace: StepTrace, buffers: Buffers, batch: int) -> int:
     """What lives between steps: variables, inputs, constants."""
     sizes = [size.at(batch) for size in trace.sizes]
     folded = sum(sizes[trace.values[value].size] for value in buffers.constants)
-    grown = sum(sizes[constant] for constant in trace.constants)
+    grown = sum(trace.constants_at(batch))
     return sum(sizes[variable.size] for variable in trace.variables) + folded + grown + trace.constant_bytes

@@ -78,7 +78,7 @@ def snapshot(trace: StepTrace, buffers: Buffers, batch: int, move: int) -> Snaps
             alive.discard(~entry)
     later = _later_phases(trace)
     held = [_held(trace, buffers, sizes, later, buffer) for buffer in alive]
-    constants = trace.constant_bytes + sum(sizes[size] for size in trace.constants)
+    constants = trace.constant_bytes + sum(trace.constants_at(batch))
     constants += sum(sizes[trace.values[value].size] for value in buffers.constants)
     held.append(Held("", "", Term.CONSTANTS, constants))
     source = trace.sources[trace.operations[buffers.operations[move]].source] if buffers.operations[move] >= 0 else None
@@ -130,8 +130,8 @@ def _later_phases(trace: StepTrace) -> list[int]:
     phases = [0] * len(trace.values)
     for operation in trace.operations:
         bit = _BIT[trace.sources[operation.source].phase]
-        for value in operation.reads:
-            phases[value] |= bit
+        for read in operation.reads:
+            phases[read] |= bit
     for number in range(len(trace.values) - 1, -1, -1):
         value = trace.values[number]
         if value.alias >= 0:

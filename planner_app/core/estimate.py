@@ -137,5 +137,3 @@ def _static(trace: StepTrace, batch: int) -> dict[str, tuple[int, int, int]]:
         if variable.role is Role.OPTIMIZER:
             total[variable.layer][2] += size
     return {layer: (sizes[0], sizes[1], sizes[2]) for layer, sizes in total.items()}
-
-

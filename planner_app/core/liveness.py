@@ -46,11 +46,11 @@ class Buffers:
 
 
 def folded_values(trace: StepTrace, batch: int) -> frozenset[int]:
-    """Values made of constants alone that are small enough to be kept, at this batch."""
+    """Values that no step makes at this batch: made of constants alone and small enough to be kept, or not needed."""
     return frozenset(
         number
         for number, value in enumerate(trace.values)
-        if value.folded and trace.sizes[value.size].at(batch) <= LARGEST_FOLDED
+        if batch < value.from_batch or (value.folded and trace.sizes[value.size].at(batch) <= LARGEST_FOLDED)
     )
 
 
@@ -99,15 +99,15 @@ class _Replay:
         self.before = len(self.moves)
         self.readers = [0] * len(trace.values)
         for operation in trace.operations:
-            for value in operation.reads:
-                self.readers[value] += 1
+            for read in operation.reads:
+                self.readers[read] += 1
         for value in trace.values:
             for held in value.holds:
                 self.readers[held] += 1
 
     def constants(self) -> list[int]:
         """What is folded is kept, but for what only other folded operations read."""
-        kept = set()
+        kept: set[int] = set()
         for operation in self.trace.operations:
             if not any(made in self.folded for made in operation.makes):
                 kept.update(read for read in operation.reads if read in self.folded)

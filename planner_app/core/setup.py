@@ -120,7 +120,9 @@ class Setup:
 
     def __post_init__(self) -> None:
         if self.gpus < 1 or self.accumulate < 1:
-            raise SetupError(f"{self.gpus} GPUs and {self.accumulate} accumulation steps: expected at least one of each.")
+            raise SetupError(
+                f"{self.gpus} GPUs and {self.accumulate} accumulation steps: expected at least one of each."
+            )
         if self.batch < self.gpus * self.accumulate:
             raise SetupError(
                 f"A batch of {self.batch} can't feed {self.gpus} GPUs in {self.accumulate} steps: "

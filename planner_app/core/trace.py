@@ -58,6 +58,14 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """Kept from step to step, at batches from `from_batch` on. `size` is an index into the trace's sizes."""
+
+    size: int
+    from_batch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where operations come from: one node of the graph, however often a loop runs it."""
 
@@ -77,6 +85,7 @@ class Value:
         forward: Inputs whose buffer the kernel takes over when nobody else holds it.
         holds: Values kept alive as long as this one is: the elements of a list.
         scratch: The kernel asks for it as scratch memory; it is gone after the kernel unless somebody reads it.
+        from_batch: With fewer samples the kernel does without it.
         folded: Known before the step runs: kept as a constant, if it is small enough, and not made again.
     """
 
@@ -86,6 +95,7 @@ class Value:
     holds: tuple[int, ...] = ()
     scratch: bool = False
     folded: bool = False
+    from_batch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,7 @@ class StepTrace:
 
     Attributes:
         constant_bytes: Constants that stay from step to step, all together.
-        constants: Those among them that grow with the batch: indices into `sizes`.
+        constants: More of them, which grow with the batch.
         layers: Path and class of every layer, in the model's order.
     """
 
@@ -127,6 +137,10 @@ class StepTrace:
     sizes: tuple[Size, ...]
     variables: tuple[Variable, ...]
     constant_bytes: int = 0
-    constants: tuple[int, ...] = ()
+    constants: tuple[Constant, ...] = ()
     layers: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = field(default=())
+
+    def constants_at(self, batch: int) -> list[int]:
+        """Bytes of the constants that there are at this batch and that grow with it."""
+        return [self.sizes[each.size].at(batch) for each in self.constants if batch >= each.from_batch]

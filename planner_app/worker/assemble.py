@@ -9,11 +9,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from planner_app.core.allocate import live
+from planner_app.core.allocate import live, state_bytes
 from planner_app.core.liveness import folded_values, replay
 from planner_app.core.setup import StepSetup
-from planner_app.core.trace import Phase, Role, Source, StepTrace, Variable
+from planner_app.core.trace import Constant, Phase, Role, Source, StepTrace, Variable
 from planner_app.worker.attribution import Attribution
+from planner_app.worker.crowding import crowded_sums, first_crowded_batch
 from planner_app.worker.graph import Graph
 from planner_app.worker.rewrite import INPUT_PREFIX, rewritten, step_graph
 from planner_app.worker.unroll import Unroller
@@ -27,7 +28,8 @@ def assemble(
 ) -> StepTrace:
     report(3, 5, "rewriting the graph for the device")
     session_graph, run, captured = step_graph(step)
-    graph = Graph(rewritten(session_graph, run, setup.target, setup.xla), batch, prime, setup.target)
+    definition = rewritten(session_graph, run, setup.target, setup.xla)
+    graph = Graph(definition, batch, prime, setup.target)
     report(4, 5, "following the step")
     names = Attribution(model)
     sources = tuple(Source(n.name, n.type, names.layer(n.name), names.phase(n.name)) for n in graph.nodes)
@@ -37,7 +39,27 @@ def assemble(
         # A branch whose condition is known only when the step runs: both ways are followed, the larger one is kept.
         other, _ = _followed(graph, sources, variables, assume=False)
         trace = max(trace, other, key=_live_bytes)
+    if setup.target == "cpu" and not setup.xla:
+        trace = _with_crowding(trace, graph, definition, run)
     return replace(trace, layers=names.layers)
+
+
+def _with_crowding(trace: StepTrace, graph: Graph, definition: Any, run: list[str]) -> StepTrace:
+    """The zeros onto which sums are added up one by one when the CPU's memory seems short."""
+    names, peak = crowded_sums(definition, run)
+    if not names:
+        return trace
+
+    def grown(batch: int) -> int:
+        buffers = replay(trace, folded_values(trace, batch), steps=1)
+        return live(trace, buffers, batch)[0] - state_bytes(trace, buffers, batch)
+
+    first = first_crowded_batch(peak, graph.batch, grown)
+    makes = {
+        graph.nodes[operation.source].name: operation.makes[0] for operation in trace.operations if operation.makes
+    }
+    zeros = tuple(Constant(trace.values[makes[name]].size, first) for name in names if name in makes)
+    return replace(trace, constants=trace.constants + zeros)
 
 
 def _followed(
@@ -54,7 +76,7 @@ def _followed(
         values=tuple(unroller.values),
         variables=unroller.variables,
         constant_bytes=handles + sum(size.constant for size in constants),
-        constants=tuple(unroller.size_index(size) for size in constants if not size.constant),
+        constants=tuple(Constant(unroller.size_index(size)) for size in constants if not size.constant),
         sizes=tuple(unroller.sizes),
         warnings=tuple(unroller.warnings),
     )
@@ -99,5 +121,3 @@ def _with_updated_layers(
         source if source.layer == layer else Source(source.name, source.type, layer, source.phase)
         for source, layer in zip(sources, layers, strict=True)
     )
-
-

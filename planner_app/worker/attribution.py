@@ -22,7 +22,10 @@ class Attribution:
         self.layers = tuple((path, kind) for path, kind in named.values())
         self._layers = {name: path for name, (path, _) in named.items()}
         optimizer = model.optimizer
-        self._updates = {f"{optimizer.name}/", *(f"{o.name}/" for o in (getattr(optimizer, "inner_optimizer", None),) if o)}
+        self._updates = {
+            f"{optimizer.name}/",
+            *(f"{o.name}/" for o in (getattr(optimizer, "inner_optimizer", None),) if o),
+        }
         self._trainable = {id(v.value) for v in model.trainable_variables}
         self._frozen = {id(v.value) for v in model.non_trainable_variables}
         self._optimizer = {id(v.value) for v in optimizer.variables}

@@ -86,7 +86,9 @@ def _is_aligned_row(node: Any, inputs: Sequence[Any]) -> bool:
     shape, (begin, end, strides) = inputs[0].shape, (token.constant for token in inputs[1:4])
     if begin is None or end is None or strides is None or not shape:
         return False
-    ignored = {name: node.attribute(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    ignored = {
+        name: node.attribute(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    }
     if ignored["ellipsis"] or ignored["new_axis"] or strides[0] != 1 or any(s != 1 for s in strides):
         return False
     for axis in range(1, len(begin)):
@@ -115,9 +117,13 @@ def shared_slices(kind: str, node: Any, inputs: Sequence[Any], shapes: Sequence[
         whole = inputs[place]
         if len(shapes) == 1:
             return place + 1
-        if axis is not None and int(axis) % len(whole.shape) == 0 and all(
-            slices_share(shape, whole.dtype.size) or _row(shape, whole.dtype.size) * shape[0] % ALIGNMENT == 0
-            for shape in shapes
+        if (
+            axis is not None
+            and int(axis) % len(whole.shape) == 0
+            and all(
+                slices_share(shape, whole.dtype.size) or _row(shape, whole.dtype.size) * shape[0] % ALIGNMENT == 0
+                for shape in shapes
+            )
         ):
             return place + 1
     if kind == "Unpack" and node.attribute("axis") == 0 and slices_share(inputs[0].shape, inputs[0].dtype.size):

@@ -35,12 +35,14 @@ def _known_shape(unroller: Unroller, node: Node, port: int, candidate: Any) -> t
     raise unroller.unknown(node)
 
 
-def _list_token(unroller: Unroller, node: Node, tensor_list: TensorList, holds: tuple[int, ...] = (), **kw: Any) -> Token:
+def _list_token(
+    unroller: Unroller, node: Node, tensor_list: TensorList, holds: tuple[int, ...] = (), **kw: Any
+) -> Token:
     value = unroller.value(size=unroller.size_index(Size()), holds=holds, **kw)
     return unroller.token(value, (), node.dtypes[0], list=tensor_list)
 
 
-def _empty(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
+def _empty(unroller: Unroller, node: Node, _inputs: list[Token]) -> list[Token]:
     return [_list_token(unroller, node, TensorList(0))]
 
 

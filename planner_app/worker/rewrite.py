@@ -1,4 +1,4 @@
-"""The step as the graph that would run: variables by name, rewritten by Grappler for a device that need not be there."""
+"""The step as the graph that would run: variables by name, rewritten by Grappler for a device that may not be there."""
 
 from __future__ import annotations
 
@@ -74,13 +74,15 @@ def rewritten(graph: tf.Graph, run: list[str], target: str, xla: bool = False) -
     if xla:
         for rewrite in ("layout_optimizer", "remapping", "arithmetic_optimization", "loop_optimization"):
             setattr(options.graph_options.rewrite_options, rewrite, rewriter_config_pb2.RewriterConfig.OFF)
-    devices = [_device(CPU, "CPU", {})]
+    devices = [device_properties(CPU, "CPU", {})]
     if kind == "gpu":
-        devices.append(_device(GPU, "GPU", {"architecture": capability or "8.0", "cuda": "12050", "cudnn": "9030"}))
+        devices.append(
+            device_properties(GPU, "GPU", {"architecture": capability or "8.0", "cuda": "12050", "cudnn": "9030"})
+        )
     return tf_optimizer.OptimizeGraph(options, meta, verbose=False, cluster=cluster.Cluster(devices=devices))
 
 
-def _device(name: str, kind: str, environment: dict[str, str]) -> Any:
+def device_properties(name: str, kind: str, environment: dict[str, str]) -> Any:
     # The size is so large that the memory optimizer has no reason to act; under tf.function it does not act either.
     properties = device_properties_pb2.DeviceProperties(
         type=kind, frequency=1400, num_cores=2 if kind == "CPU" else 108, memory_size=1 << 50, bandwidth=20_000_000

@@ -10,6 +10,8 @@ import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import ops
 
+from planner_app.worker.kernels import FORWARD_BOTH, FORWARD_BRANCHES, FORWARD_FIRST
+
 if TYPE_CHECKING:
     from planner_app.worker.graph import Node
     from planner_app.worker.unroll import Token
@@ -117,7 +119,7 @@ def _shape_of(node: Node, inputs: list[Token]) -> list[np.ndarray]:
     return [np.asarray(token.shape, kind) for token in inputs]
 
 
-def largest(node: Node, inputs: list[Token], port: int) -> tuple[int, ...] | None:
+def largest(node: Node, inputs: list[Token]) -> tuple[int, ...] | None:
     """The most that an operation can put out whose output depends on the data; None where that can't be told."""
     if node.type == "Where":
         return (int(np.prod(inputs[0].shape, dtype=np.int64)), len(inputs[0].shape))
@@ -125,4 +127,13 @@ def largest(node: Node, inputs: list[Token], port: int) -> tuple[int, ...] | Non
         return tuple(inputs[0].shape)
     if node.type in ("UnsortedSegmentSum", "SegmentSum", "SegmentSumV2"):
         return tuple(inputs[0].shape)  # no more segments than rows
+    if node.type in FORWARD_FIRST or node.type in FORWARD_BOTH or node.type in FORWARD_BRANCHES:
+        return _broadcast(inputs)
     return None
+
+
+def _broadcast(inputs: list[Token]) -> tuple[int, ...]:
+    """Of sizes that are upper bounds, the larger one on each axis."""
+    rank = max(len(token.shape) for token in inputs)
+    padded = [(1,) * (rank - len(token.shape)) + tuple(token.shape) for token in inputs]
+    return tuple(max(sizes) for sizes in zip(*padded, strict=True))

@@ -68,7 +68,9 @@ def trace_batch(model: keras.Model) -> tuple[int, int]:
     for prime in PRIMES:
         if all(d % prime for d in dims):
             return BATCH_FACTOR * prime, prime
-    raise ModelError("The model's sizes have every prime from 101 to 199 as a factor: it can't be traced over the batch.")
+    raise ModelError(
+        "The model's sizes have every prime from 101 to 199 as a factor: it can't be traced over the batch."
+    )
 
 
 def make_optimizer(wanted: Optimizer, accumulates: bool = False) -> Any:
@@ -104,7 +106,13 @@ def _reduce_over_replicas(optimizer: Any) -> None:
             with tf.name_scope("all_reduce"):
                 packed = tf.concat([tf.reshape(g, [-1]) for _, g in group], 0)
                 packed = tf.raw_ops.CollectiveReduceV2(
-                    input=packed, group_size=2, group_key=1, instance_key=1, ordering_token=[], merge_op="Add", final_op="Id"
+                    input=packed,
+                    group_size=2,
+                    group_key=1,
+                    instance_key=1,
+                    ordering_token=[],
+                    merge_op="Add",
+                    final_op="Id",
                 )
                 parts = tf.split(packed, [prod(g.shape) for _, g in group])
                 for (i, gradient), part in zip(group, parts, strict=True):
@@ -175,7 +183,9 @@ def _targets(model: keras.Model, batch: int) -> list[Any]:
     if len(losses) == 1:
         losses = losses * len(outputs)
     if len(losses) != len(outputs):
-        raise SetupError(f"{len(losses)} losses came for {len(outputs)} outputs ({', '.join(t.name for t in outputs)}).")
+        raise SetupError(
+            f"{len(losses)} losses came for {len(outputs)} outputs ({', '.join(t.name for t in outputs)})."
+        )
     specs = []
     for output, loss in zip(outputs, losses, strict=True):
         shape = _sized(output.name, output.shape, batch)
@@ -187,10 +197,9 @@ def _targets(model: keras.Model, batch: int) -> list[Any]:
 
 def _sized(name: str, shape: tuple[int | None, ...], batch: int) -> tuple[int, ...]:
     if any(size is None for size in shape[1:]):
-        raise SetupError(
-            f'"{name}" has a size the model does not say ({", ".join("?" if s is None else str(s) for s in shape[1:])}): '
-            f"give it, as in --set {name}={','.join(str(s or 128) for s in shape[1:])}."
-        )
+        said = ", ".join("?" if size is None else str(size) for size in shape[1:])
+        example = ",".join(str(size or 128) for size in shape[1:])
+        raise SetupError(f'"{name}" has a size the model does not say ({said}): give it, as in --set {name}={example}.')
     return (batch, *(int(size or 0) for size in shape[1:]))
 
 

@@ -17,6 +17,7 @@ from planner_app.core.trace import Access, Operation, Role, Size, Value, Variabl
 from planner_app.errors import ModelError
 from planner_app.worker import kernels
 from planner_app.worker.graph import Graph, Node
+from planner_app.worker.kernel_call import Call, Scratch
 from planner_app.worker.lists import LIST_KERNELS, TensorList
 from planner_app.worker.scratch import scratch_of
 from planner_app.worker.shapes import Inference, evaluate, largest
@@ -85,7 +86,9 @@ class Unroller:
             tokens, after = frame.arrived[iteration].pop(node.id, ([], []))
             number = len(self.operations)
             if number > MOST_OPERATIONS:
-                raise ModelError(f"The step runs more than {MOST_OPERATIONS:,} operations: shorten its loops to trace it.")
+                raise ModelError(
+                    f"The step runs more than {MOST_OPERATIONS:,} operations: shorten its loops to trace it."
+                )
             self.operations.append([node.id, [], [], [], len(after), Access.NONE, -1, 0])
             for earlier in after:
                 self.operations[earlier][3].append(number)
@@ -203,7 +206,8 @@ class Unroller:
     def _compute(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
         kind = node.type
         if kind in kernels.ALIAS:
-            same = self._same(inputs[0], node.shapes[0], node)
+            shaped = kind in ("Reshape", "Squeeze", "ExpandDims")
+            same = self._same(inputs[0], self._shape(node, inputs, 0) if shaped else node.shapes[0])
             if _folds(node, inputs) and kind not in kernels.CONTROL_FLOW:
                 same.value = self.value(alias=inputs[0].value, size=self.size(same.shape, same.dtype), folded=True)
             return [same]
@@ -234,19 +238,26 @@ class Unroller:
             )
             value = self.value(size=size, forward=forward, scratch=kind in kernels.MADE_AS_SCRATCH, folded=folded)
             outputs.append(self.token(value, shape, dtype, constant, fixed=folded))
-        for size, forward in [] if folded else scratch_of(node, inputs, shapes, self.graph):
-            row[2].append(self.value(size=self.size_index(size), forward=tuple(inputs[f].value for f in forward), scratch=True))
+        if not folded:
+            row[2] += [self._scratch(wanted, inputs) for wanted in scratch_of(Call(node, inputs, shapes, self.graph))]
         return outputs
+
+    def _scratch(self, wanted: Scratch, inputs: list[Token]) -> int:
+        instead = tuple(inputs[place].value for place in wanted.instead_of)
+        size = self.size_index(wanted.size)
+        return self.value(size=size, forward=instead, scratch=True, from_batch=wanted.from_batch)
 
     def _shape(self, node: Node, inputs: list[Token], port: int) -> tuple[int, ...]:
         shape = node.shapes[port]
         if shape is None:
             shape = self._inference.shapes(node, inputs)[port]
         if shape is None:
-            shape = largest(node, inputs, port)
+            shape = largest(node, inputs)
             if shape is None:
                 raise self.unknown(node)
-            self.warnings[f"How much {node.type} in {node.name} puts out depends on the data: counted at its most."] = None
+            self.warnings[f"How much {node.type} in {node.name} puts out depends on the data: counted at its most."] = (
+                None
+            )
         return shape
 
     # --- values ----------------------------------------------------------------------------------------------------
@@ -273,16 +284,14 @@ class Unroller:
         array = np.asarray(number, dtype.as_numpy_dtype)
         return Token(self.value(size=self.size(array.shape, dtype)), array.shape, dtype, array)
 
-    def _same(self, token: Token, shape: tuple[int, ...] | None = None, node: Node | None = None) -> Token:
-        """The same buffer under another shape."""
+    def _same(self, token: Token, shape: tuple[int, ...] | None = None) -> Token:
+        """The same buffer, perhaps under another shape."""
         constant = token.constant
-        if shape is None and node is not None and node.type in ("Reshape", "Squeeze", "ExpandDims"):
-            shape = self._inference.shapes(node, [token, *([] if len(node.inputs) < 2 else [])])[0]
         if shape is not None and constant is not None:
             constant = constant.reshape(shape)
-        return Token(
-            self.alias(token.value), token.shape if shape is None else shape, token.dtype, constant, token.list, token.variable, token.fixed
-        )
+        shape = token.shape if shape is None else shape
+        value = self.alias(token.value)
+        return Token(value, shape, token.dtype, constant, token.list, token.variable, token.fixed)
 
     def unknown(self, node: Node) -> ModelError:
         return ModelError(

@@ -1,0 +1,120 @@
+"""`plimsoll sweep MODEL --devices L4,T4 --gpus 1,2,4`: the whole chart as a table."""
+
+import csv
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from planner_app.commands import arguments, terminal
+from planner_app.commands.setup_arguments import add_setup, positive, setup_of, target_of
+from planner_app.core.device import Device
+from planner_app.core.runtime import allocator_limit_bytes
+from planner_app.core.setup import Precision
+from planner_app.core.sweep import level
+from planner_app.files.devices import find_device
+from planner_app.jobs.open import check_model
+from planner_app.jobs.tracing import Tracer
+from planner_app.units import format_bytes
+
+HELP = "the whole chart: batch sizes, precisions, GPU counts and devices"
+BATCHES = tuple(2**power for power in range(11))
+
+
+def add(parser: ArgumentParser) -> None:
+    arguments.add_model(parser)
+    add_setup(parser, batch=False, precision=False, gpus=False)
+    parser.add_argument(
+        "--batches", type=_numbers, default=BATCHES, metavar="N,...", help="global batches; default 1 to 1024"
+    )
+    parser.add_argument(
+        "--precisions", type=_precisions, default=("float32",), metavar="NAME,...", help="default float32"
+    )
+    parser.add_argument("--gpus", type=_numbers, default=(1,), metavar="N,...", help="GPU counts; default 1")
+    parser.add_argument(
+        "--devices", type=_names, default=("cpu",), metavar="NAME,...", help="GPUs, sizes or cpu (default)"
+    )
+    arguments.add_json(parser)
+    parser.add_argument(
+        "--csv", action="store_true", help="for spreadsheets: comma-separated values on standard output"
+    )
+
+
+def run(options: Namespace) -> int:
+    devices = [find_device(name) for name in options.devices]
+    with terminal.progress() as on_progress:
+        tracer = Tracer(check_model(options.model, options.custom, on_progress))
+        rows = [row for device in devices for row in _rows(options, tracer, device, on_progress)]
+        tracer.keep()
+    if options.json:
+        terminal.write_json({"rows": rows})
+    elif options.csv:
+        writer = csv.DictWriter(sys.stdout, rows[0].keys() if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        _show(rows, terminal.output())
+    return 0
+
+
+def _rows(options: Namespace, tracer: Tracer, device: Device, on_progress: Any) -> list[dict[str, Any]]:
+    capacity = allocator_limit_bytes(device)
+    rows = []
+    for precision in options.precisions:
+        for gpus in options.gpus:
+            for batch in options.batches:
+                if batch < gpus * options.accumulate:
+                    continue
+                setup = setup_of(options, batch=batch, precision=precision, gpus=gpus)
+                memory = tracer.memory(setup.step(target_of(device)), on_progress)
+                point = level(memory, setup.per_gpu_batch)
+                rows.append(
+                    {
+                        "device": device.name,
+                        "precision": precision,
+                        "gpus": gpus,
+                        "batch": batch,
+                        "per_gpu_batch": setup.per_gpu_batch,
+                        "jit": memory.setup.xla,
+                        "peak_bytes": point.peak_bytes,
+                        "low_bytes": point.low_bytes,
+                        "high_bytes": point.high_bytes,
+                        "capacity_bytes": capacity,
+                        "fits": None if capacity is None else point.peak_bytes <= capacity,
+                    }
+                )
+    return rows
+
+
+def _show(rows: list[dict[str, Any]], console: Console) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("device", "precision"):
+        table.add_column(name)
+    for name in ("GPUs", "batch", "on each GPU", "in use", "band"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for row in rows:
+        verdict = {True: "[green]fits[/]", False: "[red]does not fit[/]", None: ""}[row["fits"]]
+        band = f"{format_bytes(row['low_bytes'])} to {format_bytes(row['high_bytes'])}"
+        cells = (row["gpus"], row["batch"], row["per_gpu_batch"], format_bytes(row["peak_bytes"]), band)
+        table.add_row(row["device"], row["precision"], *map(str, cells), verdict)
+    console.print(table)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(positive(part) for part in _names(text))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _precisions(text: str) -> tuple[str, ...]:
+    known = [str(precision) for precision in Precision]
+    for name in _names(text):
+        if name not in known:
+            raise ArgumentTypeError(f"{name!r} is no precision: expected some of {', '.join(known)}")
+    return _names(text)

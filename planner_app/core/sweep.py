@@ -1,0 +1,95 @@
+"""The whole chart: every batch size, precision, GPU count and device, from one trace for each precision.
+
+Between batch sizes that are replayed (powers of two and the steps half-way) memory is a straight line: every buffer
+grows in a straight line, and the allocator's overhead hardly changes. The largest batch that fits is solved on those
+lines and confirmed by a replay.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner_app.core.memory import Memory, Point
+
+LARGEST_BATCH = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Memory of one GPU at one batch: in use as expected, with its band."""
+
+    peak_bytes: int
+    low_bytes: int
+    high_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LargestBatch:
+    """The largest per-GPU batch whose expected peak is within a limit; 0 where not even one sample fits.
+
+    Attributes:
+        multiple_of_8: The largest multiple of eight that fits, 0 if there is none.
+        power_of_2: The largest power of two that fits.
+        bound: More than this was not tried: the model's memory does not grow, or hardly.
+    """
+
+    batch: int
+    multiple_of_8: int
+    power_of_2: int
+    bound: bool = False
+
+
+def anchors(largest: int) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 12 ... up to the first that is not below `largest`."""
+    found = [1]
+    while found[-1] < largest:
+        power = 1 << (found[-1].bit_length() - 1)
+        found.append(power * 2 if found[-1] > power or power == 1 else power * 3 // 2)
+    return found
+
+
+def level(memory: Memory, batch: int) -> Level:
+    """Memory at any batch, on the line between the two anchors around it."""
+    marks = anchors(batch)
+    place = bisect_left(marks, batch)
+    right = memory.point(marks[place])
+    if marks[place] == batch:
+        return Level(right.in_use_bytes, right.low_bytes, right.high_bytes)
+    left = memory.point(marks[place - 1])
+    return Level(*(_between(left, right, batch, name) for name in ("in_use_bytes", "low_bytes", "high_bytes")))
+
+
+def _between(left: Point, right: Point, batch: int, name: str) -> int:
+    start, end = getattr(left, name), getattr(right, name)
+    return int(start + (end - start) * (batch - left.batch) // (right.batch - left.batch))
+
+
+def levels(memory: Memory, batches: Sequence[int]) -> list[Level]:
+    return [level(memory, batch) for batch in batches]
+
+
+def largest_batch(memory: Memory, limit_bytes: int) -> LargestBatch:
+    """Solved on the lines between anchors, confirmed by replays of the batches next to the solution."""
+    if memory.point(1).in_use_bytes > limit_bytes:
+        return LargestBatch(0, 0, 0)
+    fits, above = 1, 2
+    while memory.point(above).in_use_bytes <= limit_bytes:
+        fits, above = above, above * 2
+        if above > LARGEST_BATCH:
+            return LargestBatch(fits, fits, fits, bound=True)
+    while above - fits > 1:
+        middle = _crossing(memory.point(fits), memory.point(above), limit_bytes)
+        if memory.point(middle).in_use_bytes <= limit_bytes:
+            fits = middle
+        else:
+            above = middle
+    eight = fits // 8 * 8
+    return LargestBatch(fits, eight, 1 << (fits.bit_length() - 1))
+
+
+def _crossing(below: Point, above: Point, limit_bytes: int) -> int:
+    """Where the line between two points crosses the limit, strictly between them."""
+    grown = above.in_use_bytes - below.in_use_bytes
+    share = (limit_bytes - below.in_use_bytes) / grown if grown > 0 else 0.5
+    guess = below.batch + round((above.batch - below.batch) * share)
+    return min(max(guess, below.batch + 1), above.batch - 1)
