@@ -18,6 +18,9 @@ help: ## this list
 
 run: $(READY) ## plimsoll on the small model that ships with it
 	$(call on_demo,describe)
+	$(call on_demo,estimate,--batch 256 --device "NVIDIA L4")
+	$(call on_demo,sweep,--devices "NVIDIA L4")
+	$(call on_demo,max-batch,--device "NVIDIA L4")
 
 # A command, and its options, on the demo model: for a person on the terminal, for programs in a file.
 define on_demo
