@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint style types imports format bench clean distclean
+.PHONY: help run test lint style types imports format accuracy bench clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ imports: $(READY)
 format: $(READY) ## write the code the way lint wants it
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+accuracy: $(READY) ## hold estimates against measurements; the table goes into the README
+	$(BIN)/python tests/accuracy
 
 bench: $(READY) ## how time and memory grow with a model's size
 	@set -e; for script in tests/benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script; done

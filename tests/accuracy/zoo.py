@@ -1,12 +1,20 @@
-"""Small models of every kind that people train, to hold the estimate against what really happens."""
+"""Small models of every kind that people train, to hold the estimate against what really happens.
+
+    python tests/accuracy/zoo.py FOLDER [NAME ...]
+
+writes them as `.keras` files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import keras
 from keras import layers as L
+from zoo_composed import COMPOSED
 
 
 def _plain_cnn() -> Any:
@@ -191,4 +199,17 @@ ZOO: dict[str, Callable[[], Any]] = {
     "frozen": _frozen,
     "mlp": _mlp,
     "conv1d": _conv1d,
+    **COMPOSED,
 }
+
+
+def save(folder: Path, names: Iterable[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        keras.utils.clear_session()  # layers are numbered from one in every file, whatever else is saved
+        keras.utils.set_random_seed(0)
+        ZOO[name]().save(folder / f"{name}.keras")
+
+
+if __name__ == "__main__":
+    save(Path(sys.argv[1]), sys.argv[2:] or ZOO)

@@ -1,0 +1,85 @@
+"""Measure every case, estimate it, and write the table of both into the README.
+
+    python tests/accuracy [--small] [--inline N] [--ordinary N] [--only WORD] [--print]
+
+Measurements are kept under build/accuracy: a second run only estimates. Interrupted, it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+
+from cases import ALL, SMALL, Case
+from compared import Compared
+from estimates import estimate
+from report import line, markdown, sentences, summary, write_json, write_readme
+from runs import HERE, ROOT, Runs
+
+from planner_app.errors import PlannerError
+from planner_app.jobs.warm import WarmWorker
+
+README, RESULTS = ROOT / "README.md", HERE / "results.json"
+INLINE = 3  # processes: bytes in use wander by some percent between them, live bytes not at all
+ORDINARY = 5  # processes
+
+
+def main() -> int:
+    given = _arguments()
+    cases = [case for case in (SMALL if given.small else ALL) if given.only in str(case)]
+    if not cases:
+        print(f'No case has "{given.only}" in its name.', file=sys.stderr)
+        return 2
+    failed: list[str] = []
+    compared = list(_compared(cases, given.inline, given.ordinary, failed))
+    versions = f"TensorFlow {version('tensorflow')} and Keras {version('keras')}"
+    if compared:
+        whole = len(cases) == len(ALL) and not failed
+        if whole and not given.print:
+            write_json(RESULTS, compared, versions)
+            print(markdown(compared, versions))
+            if write_readme(README, markdown(compared, versions)):
+                print(f"\nWrote {README.relative_to(ROOT)} and {RESULTS.relative_to(ROOT)}.")
+        else:
+            print(sentences(summary(compared), versions))
+    for text in failed:
+        print(text, file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _compared(cases: Sequence[Case], inline: int, ordinary: int, failed: list[str]) -> Iterator[Compared]:
+    runs = Runs()
+    runs.save_models(case.model for case in cases)
+    began = time.monotonic()
+    with WarmWorker() as worker:
+        for number, case in enumerate(cases, 1):
+            try:
+                one = Compared(
+                    case,
+                    estimate(runs.model_file(case.model), case, worker),
+                    tuple(runs.inline(case, n) for n in range(inline)),
+                    tuple(tuple(runs.ordinary(case, n)) for n in range(ordinary)),
+                )
+            except (PlannerError, RuntimeError) as error:
+                failed.append(f"{case}: {error}")
+                print(f"[{number}/{len(cases)}] {case}: failed", flush=True)
+                continue
+            print(f"[{number}/{len(cases)}, {time.monotonic() - began:.0f} s] {line(one)}", flush=True)
+            yield one
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python tests/accuracy", description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="only the cases of the test suite")
+    parser.add_argument("--only", default="", metavar="WORD", help="only cases with this in their name")
+    parser.add_argument("--inline", type=int, default=INLINE, metavar="N", help="processes in the GPU's order")
+    parser.add_argument("--ordinary", type=int, default=ORDINARY, metavar="N", help="ordinary processes")
+    parser.add_argument("--print", action="store_true", help="write no file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
