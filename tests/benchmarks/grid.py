@@ -1,0 +1,108 @@
+"""The whole chart of ResNet50 against one real first training step of it, in one run on one machine.
+
+    python tests/benchmarks/grid.py [THREADS]
+
+64 batch sizes x 4 precisions x 8 GPU counts x 10 devices, from a cold cache and from a warm one. The chart should take
+less time than the first step of `fit` at a batch of 8 does in a fresh process, and less than 0.3 s once it is known.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from planner_app.commands.setup_arguments import target_of
+from planner_app.core.device import Device
+from planner_app.core.model import CheckedModel
+from planner_app.core.runtime import allocator_limit_bytes
+from planner_app.core.setup import Precision, Setup, StepSetup
+from planner_app.core.sweep import level
+from planner_app.files.devices import find_device
+from planner_app.files.traces import TraceCache
+from planner_app.jobs.open import check_model
+from planner_app.jobs.tracing import Tracer
+
+BATCHES = tuple(range(8, 520, 8))
+PRECISIONS = (Precision.FLOAT32, Precision.MIXED_FLOAT16, Precision.MIXED_BFLOAT16, Precision.FLOAT64)
+GPUS = tuple(range(1, 9))
+AMPERE = (
+    "NVIDIA L4",
+    "NVIDIA L40S",
+    "NVIDIA A10",
+    "NVIDIA A100 SXM4 40GB",
+    "NVIDIA A100 SXM4 80GB",
+    "NVIDIA H100 SXM5 80GB",
+    "NVIDIA GeForce RTX 3090",
+    "NVIDIA GeForce RTX 4090",
+)
+DEVICES = (*AMPERE, "NVIDIA T4", "NVIDIA V100 SXM2 16GB")
+SAVE = "import keras, sys; open(sys.argv[1], 'w').write(keras.applications.ResNet50(weights=None).to_json())"
+STEP = """
+import keras, numpy
+model = keras.applications.ResNet50(weights=None)
+model.compile("adam", "categorical_crossentropy")
+model.train_on_batch(numpy.zeros((8, 224, 224, 3), "float32"), numpy.zeros((8, 1000), "float32"))
+"""
+
+
+def python(code: str, *arguments: str) -> float:
+    """The seconds a fresh process takes for it."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, stderr=subprocess.DEVNULL)
+    return time.monotonic() - began
+
+
+def setups() -> list[Setup]:
+    return [
+        Setup(batch=batch, precision=precision, gpus=gpus)
+        for precision in PRECISIONS
+        for gpus in GPUS
+        for batch in BATCHES
+    ]
+
+
+def chart(model: CheckedModel, folder: Path, devices: list[Device], threads: int) -> tuple[int, dict[str, float]]:
+    """How many points fit, and the seconds that traces and replays took."""
+    tracer = Tracer(model, TraceCache(folder))
+    began = time.monotonic()
+    wanted: dict[StepSetup, None] = {}
+    for device in devices:
+        wanted |= {setup.step(target_of(device)): None for setup in setups()}
+    with ThreadPoolExecutor(threads) as pool:
+        memories = dict(zip(wanted, pool.map(tracer.memory, wanted), strict=True))
+    traced = time.monotonic()
+    fits = 0
+    for device in devices:
+        capacity = allocator_limit_bytes(device) or 0
+        target = target_of(device)
+        for setup in setups():
+            fits += level(memories[setup.step(target)], setup.per_gpu_batch).peak_bytes <= capacity
+    replayed = time.monotonic()
+    tracer.keep()
+    seconds = {"traces": traced - began, "points": replayed - traced, "keeping": time.monotonic() - replayed}
+    return fits, seconds | {"whole": time.monotonic() - began, "traces made": len(wanted)}
+
+
+def main() -> None:
+    threads = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "resnet50.json")
+        python(SAVE, str(path))
+        step = python(STEP)
+        print(f"first real step at a batch of 8, fresh process: {step:.1f} s", flush=True)
+        model = check_model(str(path))
+        for name, devices in (("8 devices of one kind", AMPERE), ("10 devices", DEVICES)):
+            kept = Path(folder, name)
+            found = [find_device(each) for each in devices]
+            for state in ("cold", "warm", "warm again"):
+                fits, seconds = chart(model, kept, found, threads)
+                told = ", ".join(f"{what} {value:.2f}" for what, value in seconds.items())
+                points = len(setups()) * len(devices)
+                print(f"{name}, {state}: {points} points, {fits} fit: {told}: {seconds['whole'] / step:.2f} x the step")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
