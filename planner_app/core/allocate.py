@@ -68,12 +68,12 @@ def allocate(
         allocator.free(chunk)
     loading = [allocator.allocate(sizes[size[variable]]) for variable in order] if growth else []
     folded = (sizes[trace.values[value].size] for value in buffers.constants)
-    for constant_bytes in (*folded, *trace.constants_at(batch)):
-        allocator.allocate(constant_bytes)
-    for _ in range(trace.constant_bytes // CONSTANT_BYTES + 1):
-        allocator.allocate(CONSTANT_BYTES)
+    kept = [allocator.allocate(constant_bytes) for constant_bytes in (*folded, *trace.constants_at(batch))]
+    kept += [allocator.allocate(CONSTANT_BYTES) for _ in range(trace.constant_bytes // CONSTANT_BYTES + 1)]
     for variable in order:
         chunks[variable] = allocator.allocate(sizes[size[variable]])
+    if min((*loading, *kept, *chunks.values())) < 0:
+        return None
     for chunk in loading:
         allocator.free(chunk)
     peak, at = allocator.in_use_bytes, buffers.before - 1
