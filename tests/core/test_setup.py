@@ -1,0 +1,112 @@
+"""One way to train: how it is written, what makes no sense, and which part of it changes the step."""
+
+import pytest
+
+from planner_app.core.setup import Jit, Optimizer, Precision, Setup, StepSetup, parse_optimizer
+from planner_app.errors import SetupError
+
+ON_GPU, ON_CPU = "gpu:8.0", "cpu"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("adam", "adam", ()),
+        (" AdamW ", "adamw", ()),
+        ("sgd:momentum=0.9,nesterov=true", "sgd", (("momentum", 0.9), ("nesterov", True))),
+        ("sgd:nesterov=TRUE, momentum=0.9", "sgd", (("momentum", 0.9), ("nesterov", True))),
+        ("adam:amsgrad=False,clipnorm=1,name=mine", "adam", (("amsgrad", False), ("clipnorm", 1), ("name", "mine"))),
+        ("adam:epsilon=1e-7", "adam", (("epsilon", 1e-7),)),
+        ("adam:", "adam", ()),
+    ],
+)
+def test_that_an_optimizer_is_a_name_with_options_in_any_order(text, name, options):
+    assert parse_optimizer(text) == Optimizer(name, options)
+
+
+def test_that_an_optimizer_is_written_as_it_is_read():
+    text = "sgd:momentum=0.9,nesterov=true"
+    assert str(parse_optimizer(text)) == text
+    assert str(Optimizer()) == "adam"
+
+
+@pytest.mark.parametrize("text", ["", "  ", ":momentum=0.9"])
+def test_that_no_name_is_no_optimizer(text):
+    with pytest.raises(SetupError, match=r'names no optimizer: expected a name as in "adam"'):
+        parse_optimizer(text)
+
+
+@pytest.mark.parametrize("pair", ["momentum", "momentum=", "=0.9"])
+def test_that_an_option_that_is_none_is_named(pair):
+    with pytest.raises(SetupError, match=rf'"{pair}" in optimizer "sgd:{pair}" is no option: expected name=value'):
+        parse_optimizer(f"sgd:{pair}")
+
+
+@pytest.mark.parametrize(
+    ("batch", "gpus", "accumulate", "share"),
+    [(32, 1, 1, 32), (32, 4, 1, 8), (32, 4, 2, 4), (33, 4, 2, 5), (8, 8, 1, 1)],
+)
+def test_that_the_batch_is_shared_out_over_gpus_and_steps_and_the_largest_share_counts(batch, gpus, accumulate, share):
+    assert Setup(batch=batch, gpus=gpus, accumulate=accumulate).per_gpu_batch == share
+
+
+def test_that_a_batch_smaller_than_gpus_and_steps_is_refused_with_the_smallest_that_works():
+    with pytest.raises(SetupError, match=r"A batch of 7 can't feed 4 GPUs in 2 steps: use at least 8\."):
+        Setup(batch=7, gpus=4, accumulate=2)
+
+
+@pytest.mark.parametrize(("gpus", "accumulate"), [(0, 1), (1, 0), (-2, 1)])
+def test_that_there_is_at_least_one_gpu_and_one_step(gpus, accumulate):
+    with pytest.raises(SetupError, match=f"{gpus} GPUs and {accumulate} accumulation steps: expected at least one"):
+        Setup(batch=8, gpus=gpus, accumulate=accumulate)
+
+
+@pytest.mark.parametrize(
+    ("jit", "gpus", "target", "compiled"),
+    [
+        (Jit.AUTO, 1, ON_GPU, True),
+        (Jit.AUTO, 2, ON_GPU, False),  # under a strategy Keras switches XLA off
+        (Jit.AUTO, 1, ON_CPU, False),
+        (Jit.ON, 2, ON_GPU, True),
+        (Jit.ON, 1, ON_CPU, True),
+        (Jit.OFF, 1, ON_GPU, False),
+    ],
+)
+def test_that_auto_compiles_where_keras_does(jit, gpus, target, compiled):
+    assert Setup(batch=8, gpus=gpus, jit=jit).step(target).xla is compiled
+
+
+def test_that_batch_and_number_of_gpus_and_steps_need_no_new_trace():
+    two = Setup(batch=8, gpus=2, accumulate=2).step(ON_GPU)
+    assert Setup(batch=640, gpus=8, accumulate=5).step(ON_GPU) == two
+    assert Setup(batch=8).with_batch(64).step(ON_GPU) == Setup(batch=8).step(ON_GPU)
+
+
+def test_that_everything_else_reaches_the_step():
+    setup = Setup(
+        batch=8,
+        gpus=2,
+        accumulate=2,
+        precision=Precision.MIXED_BFLOAT16,
+        optimizer=parse_optimizer("lion"),
+        freeze=("conv*",),
+        remat="full",
+        sizes=(("image", (64, 64, 3)),),
+        loss="mae",
+    )
+    assert setup.step(ON_GPU) == StepSetup(
+        precision=Precision.MIXED_BFLOAT16,
+        optimizer=Optimizer("lion"),
+        accumulates=True,
+        replicated=True,
+        xla=False,
+        target=ON_GPU,
+        freeze=("conv*",),
+        remat="full",
+        sizes=(("image", (64, 64, 3)),),
+        loss="mae",
+    )
+
+
+def test_that_precisions_are_the_dtype_policies_of_keras():
+    assert [str(p) for p in Precision] == "float32 mixed_float16 mixed_bfloat16 float16 bfloat16 float64".split()
