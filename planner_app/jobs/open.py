@@ -16,9 +16,9 @@ from planner_app.errors import WorkerError
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import GIB, Describe, Inspect, Limits, Progress
 
-# Measured with 10 to 80 blocks of a transformer: TensorFlow itself takes 0.7 GiB and 5 s, each MB of configuration
-# about 0.2 GiB and 5 s. Twice and ten times that is a model that will never be done.
-BASE_BYTES, BYTES_PER_BYTE = GIB, 400
+# Measured with tests/benchmarks/describe_scale.py: 0.55 GiB and 4 s for TensorFlow and little else; each megabyte of
+# configuration, some 2800 layers, adds 0.35 GiB and 20 s. Three times that is a model that will never be done.
+BASE_BYTES, BYTES_PER_BYTE = 3 * GIB // 2, 1000
 BASE_SECONDS, SECONDS_PER_MEGABYTE = 60.0, 60.0
 
 
@@ -61,6 +61,6 @@ def describe_limits(checked: CheckedModel) -> Limits:
     """Rebuilding takes time and memory by the number of layers, which the length of the configuration tells."""
     length = len(msgspec.json.encode(checked.config))
     return Limits(
-        memory_bytes=BASE_BYTES + GIB // 2 + BYTES_PER_BYTE * length,
+        memory_bytes=BASE_BYTES + BYTES_PER_BYTE * length,
         seconds=BASE_SECONDS + SECONDS_PER_MEGABYTE * length / 1e6,
     )

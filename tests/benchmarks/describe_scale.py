@@ -2,14 +2,13 @@
 
     python tests/benchmarks/describe_scale.py
 
-Each is described through real children, from a configuration without weights. The columns "per block" should stay the
-same from one line to the next: then time and memory grow linearly.
+Each is described through real children, from a configuration without weights. What a further block
+costs should stay the same from one line to the next: then time and memory grow linearly.
 """
 
 import json
-import sys
+import resource
 import tempfile
-import time
 import zipfile
 from pathlib import Path
 
@@ -71,15 +70,21 @@ class Watched(Fresh):
 
 
 def measured(checked: CheckedModel) -> tuple[ModelDescription, float, int]:
-    """The description, the seconds and the most memory its child held."""
-    began, keeper = time.monotonic(), Watched()
+    """The description, the processor seconds and the most memory its child took."""
+    before, keeper = spent(), Watched()
     job = Job(Describe(model=checked), describe_limits(checked), keeper=keeper)
     description = result_of(job, ModelDescription)
-    return description, time.monotonic() - began, keeper.child.memory.peak_bytes
+    return description, spent() - before, keeper.child.memory.peak_bytes
+
+
+def spent() -> float:
+    """Of all children so far. Not time by the clock: others may use the machine."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
-    print(f"{'blocks':>6} {'parameters':>12} {'seconds':>8} {'peak MiB':>9} {'s per block':>12} {'over 10 blocks':>15}")
+    print(f"{'blocks':>6} {'parameters':>12} {'CPU s':>6} {'peak MiB':>9} {'CPU s a further block':>22} {'MiB':>6}")
     first = None
     with tempfile.TemporaryDirectory() as folder:
         for blocks in BLOCKS:
@@ -87,12 +92,12 @@ def main() -> None:
             with zipfile.ZipFile(path, "w") as archive:
                 archive.writestr("config.json", json.dumps(transformer(blocks)))
             description, seconds, peak = measured(check_model(str(path)))
-            first = first or (seconds, peak)
-            print(
-                f"{blocks:>6} {description.params / 1e9:>10.1f} G {seconds:>8.1f} {peak / 2**20:>9.0f} "
-                f"{seconds / blocks:>12.3f} {seconds / first[0]:>8.2f} x {peak / first[1]:>4.2f} x"
-            )
-            sys.stdout.flush()
+            line = f"{blocks:>6} {description.params / 1e9:>10.1f} G {seconds:>6.1f} {peak / 2**20:>9.0f}"
+            first = first or (blocks, seconds, peak)
+            if blocks > first[0]:
+                more = blocks - first[0]
+                line += f" {(seconds - first[1]) / more:>22.3f} {(peak - first[2]) / 2**20 / more:>6.2f}"
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

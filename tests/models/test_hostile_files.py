@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from conftest import HERE
 from hostile import (
     bytecode,
     dense,
@@ -21,7 +22,10 @@ from hostile import (
     weights_file,
 )
 
-from planner_app.errors import ModelError
+from planner_app.core.model import CheckedModel
+from planner_app.errors import ModelError, PlannerError
+from planner_app.jobs.job import run
+from planner_app.jobs.protocol import Inspect, Limits
 from planner_app.worker.inspect import archive, hdf5, source, text
 
 
@@ -345,6 +349,13 @@ def test_that_damaged_hdf5_is_refused(refused):
     data = weights_file(plain)
     assert "HDF5 data is damaged" in refused(sequential(dense()), weights=data[:600])
     assert "HDF5 data is damaged" in refused(sequential(dense()), weights=b"nothing of the kind" * 10)
+
+
+def test_that_a_file_that_hangs_libhdf5_is_given_up():
+    """Found by mutation: the library loops for ever and holds the interpreter's lock. Later versions may refuse it."""
+    limits = Limits(memory_bytes=1 << 30, seconds=30, silence_seconds=2)
+    with pytest.raises(PlannerError):
+        run(Inspect(path=str(HERE / "corpus" / "hangs_libhdf5.h5")), CheckedModel, limits)
 
 
 def test_that_pickled_weights_are_never_opened(read, tmp_path):

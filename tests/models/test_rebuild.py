@@ -91,7 +91,7 @@ def test_that_the_first_weight_that_differs_is_named(facts):
 
 def test_that_a_model_of_1500_layers_in_a_row_is_built_once_and_not_1500_times(facts):
     assert facts["long"] == 1500
-    assert facts["long seconds"] < 60  # 2 s; Keras alone would take a quarter of an hour, if it did not give up
+    assert facts["long seconds"] < 60  # 2 s; by the square, a quarter of an hour
 
 
 def test_that_65_billion_parameters_fit_in_one_and_a_half_gib(facts):
