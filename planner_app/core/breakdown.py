@@ -77,7 +77,7 @@ def snapshot(trace: StepTrace, buffers: Buffers, batch: int, move: int) -> Snaps
         else:
             alive.discard(~entry)
     later = _later_phases(trace)
-    held = [_held(trace, buffers, sizes, later, buffer) for buffer in alive]
+    held = [_held(trace, buffers, sizes, later, buffer, move) for buffer in alive]
     constants = trace.constant_bytes + sum(trace.constants_at(batch))
     constants += sum(sizes[trace.values[value].size] for value in buffers.constants)
     held.append(Held("", "", Term.CONSTANTS, constants))
@@ -92,11 +92,11 @@ def snapshot(trace: StepTrace, buffers: Buffers, batch: int, move: int) -> Snaps
     )
 
 
-def _held(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list[int], buffer: int) -> Held:
+def _held(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list[int], buffer: int, move: int) -> Held:
     size = sizes[buffers.size[buffer]]
     owner, maker = buffers.owner[buffer], buffers.maker[buffer]
     source = trace.sources[trace.operations[maker].source] if maker != BEFORE else None
-    if owner >= 0:
+    if owner >= 0 and buffers.owned_from[buffer] <= move:  # a gradient may become a slot later
         variable = trace.variables[owner]
         return Held(source.name if source else variable.name, variable.layer, _ROLE_TERM[variable.role], size)
     if source is None:

@@ -25,6 +25,7 @@ class Buffers:
         maker: For each buffer the operation that took it; `BEFORE` for a variable's.
         value: For each buffer the value it was taken for; -1 for a variable's.
         owner: For each buffer the variable that holds or held it, or -1.
+        owned_from: For each buffer with an owner, the move from which on it is the owner's.
         scratch: For each buffer, whether it was asked for as scratch memory.
         moves: Buffers in the order of events: `n` when buffer n is taken, `~n` when it is given back.
         operations: For each move the operation that made it.
@@ -37,6 +38,7 @@ class Buffers:
     maker: Sequence[int]
     value: Sequence[int]
     owner: Sequence[int]
+    owned_from: Sequence[int]
     scratch: Sequence[int]
     moves: Sequence[int]
     operations: Sequence[int]
@@ -68,6 +70,7 @@ def replay(
         maker=run.maker,
         value=run.value,
         owner=run.owner,
+        owned_from=run.owned_from,
         scratch=run.scratch,
         moves=run.moves,
         operations=run.operations,
@@ -87,6 +90,7 @@ class _Replay:
         self.maker = array("i")
         self.value = array("i")
         self.owner = array("i")
+        self.owned_from = array("q")
         self.scratch = array("b")
         self.moves = array("q")
         self.operations = array("i")
@@ -179,6 +183,7 @@ class _Replay:
         self.scratch.append(scratch)
         self.value.append(value)
         self.owner.append(-1)
+        self.owned_from.append(0)
         self.holds.append(holds)
         if size:
             self.moves.append(buffer)
@@ -216,5 +221,6 @@ class _Replay:
         old = self.variable_buffer[variable]
         self.refs[buffer] += 1
         self.owner[buffer] = variable
+        self.owned_from[buffer] = len(self.moves)
         self.variable_buffer[variable] = buffer
         self._release(operation, old)
