@@ -22,6 +22,8 @@ OPAQUE = frozenset(
     "ResizeNearestNeighborGrad TensorListStack TensorListFromTensor XlaDynamicUpdateSlice "
     "ResourceScatterAdd ResourceScatterSub".split()
 )
+# Of those, the ones that may write where they read (hlo_dataflow_analysis.cc CanShareOperandBufferWithUser).
+IN_PLACE = frozenset("TensorScatterUpdate TensorScatterAdd XlaDynamicUpdateSlice CollectiveReduceV2".split())
 # Reductions take in what they read and leave their own result in memory; a softmax is two of them.
 REDUCING = frozenset("Sum Mean Max Min Prod All Any ArgMax ArgMin BiasAddGrad L2Loss Softmax LogSoftmax".split())
 # gpu_fusible.cc IsExpensiveToRepeat / hlo_opcode cost: computed once, so kept when several kernels want them.
@@ -56,7 +58,7 @@ def fused(trace: StepTrace) -> StepTrace:
             elif value.scratch and not readers[made] and kind not in OPAQUE:
                 continue
             elif _is_kept(kind, readers[made], reads):
-                values[made] = _own(value, reads, trace)
+                values[made] = _own(value, () if kind in _SEPARATE else reads, trace)
                 sources[made] = (made,)
                 makes.append(made)
             else:
@@ -66,6 +68,7 @@ def fused(trace: StepTrace) -> StepTrace:
     return _linked(replace(trace, operations=tuple(operations), values=tuple(values)))
 
 
+_SEPARATE = OPAQUE - IN_PLACE
 _WRITES = (Access.REPLACE, Access.UPDATE, Access.TOUCH)
 
 
@@ -77,9 +80,9 @@ def _is_kept(kind: str, readers: list[str], reads: tuple[int, ...]) -> bool:
     return (kind in EXPENSIVE and len(readers) > 1) or len(reads) > MOST_SOURCES
 
 
-def _own(value: Value, reads: tuple[int, ...], trace: StepTrace) -> Value:
+def _own(value: Value, shares: tuple[int, ...], trace: StepTrace) -> Value:
     """A kernel's result, in the buffer of something it reads for the last time if that has the same size."""
-    forward = tuple(read for read in reads if trace.values[read].size == value.size)
+    forward = tuple(read for read in shares if trace.values[read].size == value.size)
     return replace(value, alias=-1, forward=forward, holds=(), scratch=False)
 
 
