@@ -16,7 +16,7 @@ from planner_app.core.trace import Constant, Phase, Role, Source, StepTrace, Var
 from planner_app.worker.attribution import Attribution
 from planner_app.worker.crowding import crowded_sums, first_crowded_batch
 from planner_app.worker.graph import Graph
-from planner_app.worker.rewrite import INPUT_PREFIX, rewritten, step_graph
+from planner_app.worker.rewrite import INPUT_PREFIX, meta_graph, rewritten, step_graph
 from planner_app.worker.unroll import Unroller
 
 # sizeof(ResourceHandle): the handle of each variable is a tensor of its own in the CPU's memory.
@@ -27,8 +27,8 @@ def assemble(
     model: keras.Model, step: Any, setup: StepSetup, batch: int, prime: int, report: Callable[[int, int, str], None]
 ) -> StepTrace:
     report(3, 5, "rewriting the graph for the device")
-    session_graph, run, captured = step_graph(step)
-    definition = rewritten(session_graph, run, setup.target, setup.xla)
+    meta, captured = step_graph(step)
+    definition = rewritten(meta, setup.target, setup.xla)
     graph = Graph(definition, batch, prime, setup.target)
     report(4, 5, "following the step")
     names = Attribution(model)
@@ -40,13 +40,13 @@ def assemble(
         other, _ = _followed(graph, sources, variables, assume=False)
         trace = max(trace, other, key=_live_bytes)
     if setup.target == "cpu" and not setup.xla:
-        trace = _with_crowding(trace, graph, definition, run)
+        trace = _with_crowding(trace, graph, meta_graph(definition, meta.collection_def["train_op"].node_list.value))
     return replace(trace, layers=names.layers)
 
 
-def _with_crowding(trace: StepTrace, graph: Graph, definition: Any, run: list[str]) -> StepTrace:
+def _with_crowding(trace: StepTrace, graph: Graph, meta: Any) -> StepTrace:
     """The zeros onto which sums are added up one by one when the CPU's memory seems short."""
-    names, peak = crowded_sums(definition, run)
+    names, peak = crowded_sums(meta)
     if not names:
         return trace
 
