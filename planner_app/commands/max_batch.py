@@ -53,7 +53,7 @@ def run(options: Namespace) -> int:
         "accumulate": options.accumulate,
         "precision": str(setup.precision),
         "optimizer": str(setup.optimizer),
-        "jit": memory.setup.xla,
+        "jit": memory.xla,
         "seconds": round(time.monotonic() - started, 3),
     }
     if options.json:

@@ -13,7 +13,7 @@ from planner_app.commands import arguments, terminal
 from planner_app.commands.setup_arguments import add_setup, positive, setup_of, target_of
 from planner_app.core.device import Device
 from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Precision
+from planner_app.core.setup import Precision, Setup
 from planner_app.core.sweep import level
 from planner_app.files.devices import find_device
 from planner_app.jobs.open import check_model
@@ -47,7 +47,8 @@ def run(options: Namespace) -> int:
     devices = [find_device(name) for name in options.devices]
     with terminal.progress() as on_progress:
         tracer = Tracer(check_model(options.model, options.custom, on_progress))
-        rows = [row for device in devices for row in _rows(options, tracer, device, on_progress)]
+        tracer.prepare((setup.step(target_of(device)) for device in devices for setup in _setups(options)), on_progress)
+        rows = [row for device in devices for row in _rows(options, tracer, device)]
         tracer.keep()
     if options.json:
         terminal.write_json({"rows": rows})
@@ -60,32 +61,37 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _rows(options: Namespace, tracer: Tracer, device: Device, on_progress: Any) -> list[dict[str, Any]]:
+def _setups(options: Namespace) -> list[Setup]:
+    return [
+        setup_of(options, batch=batch, precision=precision, gpus=gpus)
+        for precision in options.precisions
+        for gpus in options.gpus
+        for batch in options.batches
+        if batch >= gpus * options.accumulate
+    ]
+
+
+def _rows(options: Namespace, tracer: Tracer, device: Device) -> list[dict[str, Any]]:
     capacity = allocator_limit_bytes(device)
     rows = []
-    for precision in options.precisions:
-        for gpus in options.gpus:
-            for batch in options.batches:
-                if batch < gpus * options.accumulate:
-                    continue
-                setup = setup_of(options, batch=batch, precision=precision, gpus=gpus)
-                memory = tracer.memory(setup.step(target_of(device)), on_progress)
-                point = level(memory, setup.per_gpu_batch)
-                rows.append(
-                    {
-                        "device": device.name,
-                        "precision": precision,
-                        "gpus": gpus,
-                        "batch": batch,
-                        "per_gpu_batch": setup.per_gpu_batch,
-                        "jit": memory.setup.xla,
-                        "peak_bytes": point.peak_bytes,
-                        "low_bytes": point.low_bytes,
-                        "high_bytes": point.high_bytes,
-                        "capacity_bytes": capacity,
-                        "fits": None if capacity is None else point.peak_bytes <= capacity,
-                    }
-                )
+    for setup in _setups(options):
+        memory = tracer.memory(setup.step(target_of(device)))
+        point = level(memory, setup.per_gpu_batch)
+        rows.append(
+            {
+                "device": device.name,
+                "precision": str(setup.precision),
+                "gpus": setup.gpus,
+                "batch": setup.batch,
+                "per_gpu_batch": setup.per_gpu_batch,
+                "jit": memory.xla,
+                "peak_bytes": point.peak_bytes,
+                "low_bytes": point.low_bytes,
+                "high_bytes": point.high_bytes,
+                "capacity_bytes": capacity,
+                "fits": None if capacity is None else point.peak_bytes <= capacity,
+            }
+        )
     return rows
 
 

@@ -76,7 +76,7 @@ def estimate(memory: Memory, setup: Setup, device: Device) -> Estimate:
     return Estimate(
         setup=setup,
         device=device.name,
-        xla=memory.setup.xla,
+        xla=memory.xla,
         peak_bytes=point.in_use_bytes,
         low_bytes=point.low_bytes,
         high_bytes=point.high_bytes,

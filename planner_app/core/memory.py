@@ -52,7 +52,8 @@ class Memory:
     """One trace, asked for many batch sizes. Answers are remembered."""
 
     def __init__(self, trace: StepTrace, setup: StepSetup, points: Iterable[Point] = ()) -> None:
-        self.trace, self.setup = fused(trace) if setup.xla else trace, setup
+        self.xla = trace.xla
+        self.trace, self.setup = fused(trace) if self.xla else trace, setup
         self._buffers: dict[frozenset[int], Buffers] = {}
         self._points: dict[int, Point] = {point.batch: point for point in points}
 
@@ -65,7 +66,7 @@ class Memory:
         return any(value.folded or value.from_batch for value in self.trace.values)
 
     def buffers(self, batch: int) -> Buffers:
-        if self.setup.xla:
+        if self.xla:
             return min(self._schedules, key=lambda buffers: live(self.trace, buffers, batch)[0])
         folded = folded_values(self.trace, batch) if self._can_fold else frozenset()
         if folded not in self._buffers:
@@ -74,7 +75,7 @@ class Memory:
 
     def point(self, batch: int) -> Point:
         if batch not in self._points:
-            work = self._compiled if self.setup.xla else self._on_cpu if self.setup.target == "cpu" else self._on_gpu
+            work = self._compiled if self.xla else self._on_cpu if self.setup.target == "cpu" else self._on_gpu
             self._points[batch] = work(batch)
         return self._points[batch]
 

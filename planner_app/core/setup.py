@@ -25,6 +25,11 @@ class Jit(StrEnum):
     OFF = "off"
 
 
+# Both sixteen-bit types take the same memory, so one trace serves both; but below compute capability 8 TensorFlow lays
+# out convolutions of bfloat16 in another way (generic_layout_optimizer.cc).
+SAME_MEMORY = {Precision.MIXED_BFLOAT16: Precision.MIXED_FLOAT16, Precision.BFLOAT16: Precision.FLOAT16}
+LAID_OUT_ALIKE = ("cpu", "gpu:8.0")
+
 Option = bool | int | float | str
 
 
@@ -144,8 +149,9 @@ class Setup:
         """The part that changes the graph, on a target ("cpu" or "gpu:8.0")."""
         on_gpu = target != "cpu"
         xla = self.uses_xla(on_gpu)
+        alike = SAME_MEMORY if target in LAID_OUT_ALIKE or xla else {}
         return StepSetup(
-            precision=self.precision,
+            precision=alike.get(self.precision, self.precision),
             optimizer=self.optimizer,
             accumulates=self.accumulate > 1,
             replicated=self.gpus > 1,

@@ -129,6 +129,7 @@ class StepTrace:
         constant_bytes: Constants that stay from step to step, all together.
         constants: More of them, which grow with the batch.
         layers: Path and class of every layer, in the model's order.
+        xla: The step is compiled by XLA: asked for, and every layer allows it.
     """
 
     sources: tuple[Source, ...]
@@ -139,6 +140,7 @@ class StepTrace:
     constant_bytes: int = 0
     constants: tuple[Constant, ...] = ()
     layers: tuple[tuple[str, str], ...] = ()
+    xla: bool = False
     warnings: tuple[str, ...] = field(default=())
 
     def constants_at(self, batch: int) -> list[int]:

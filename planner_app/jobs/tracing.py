@@ -1,6 +1,8 @@
 """From a checked model and a setup to its memory over the batch: out of the cache, or from a worker."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
@@ -16,6 +18,7 @@ from planner_app.jobs.protocol import GIB, Limits, Progress, Trace
 # configuration. A few times that is a model that will never be done.
 BYTES_PER_BYTE = 3000
 SECONDS_PER_MEGABYTE = 400.0
+MOST_AT_A_TIME = 4  # TensorFlow alone takes half a gigabyte in each process
 
 
 class Tracer:
@@ -26,6 +29,17 @@ class Tracer:
         self._cache = cache or TraceCache()
         self._memories: dict[StepSetup, Memory] = {}
         self._known: dict[StepSetup, int] = {}
+
+    def prepare(self, setups: Iterable[StepSetup], on_progress: Callable[[Progress], None] | None = None) -> None:
+        """Make the traces that are missing, several at a time: each is a process of its own."""
+        missing = [setup for setup in dict.fromkeys(setups) if setup not in self._memories]
+        at_a_time = min(len(missing), os.cpu_count() or 1, MOST_AT_A_TIME)
+        if at_a_time > 1:
+            with ThreadPoolExecutor(at_a_time) as pool:
+                list(pool.map(lambda setup: self.memory(setup, on_progress), missing))
+        else:
+            for setup in missing:
+                self.memory(setup, on_progress)
 
     def memory(self, setup: StepSetup, on_progress: Callable[[Progress], None] | None = None) -> Memory:
         if setup not in self._memories:

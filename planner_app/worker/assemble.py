@@ -34,6 +34,10 @@ def assemble(
     names = Attribution(model)
     sources = tuple(Source(n.name, n.type, names.layer(n.name), names.phase(n.name)) for n in graph.nodes)
     variables = _variables(graph, captured, names)
+    if setup.replicated and graph.on_gpu:
+        # OwnedMultiDeviceIterator with a device-side prefetch of one: the next batch is there before this one is done.
+        ahead = {f"prefetched_{name}": entry for name, entry in variables.items() if entry[2] is Role.INPUT}
+        variables |= ahead
     trace, undecided = _followed(graph, sources, variables, assume=True)
     if undecided:
         # A branch whose condition is known only when the step runs: both ways are followed, the larger one is kept.
@@ -41,7 +45,7 @@ def assemble(
         trace = max(trace, other, key=_live_bytes)
     if setup.target == "cpu" and not setup.xla:
         trace = _with_crowding(trace, graph, meta_graph(definition, meta.collection_def["train_op"].node_list.value))
-    return replace(trace, layers=names.layers)
+    return replace(trace, layers=names.layers, xla=setup.xla)
 
 
 def _with_crowding(trace: StepTrace, graph: Graph, meta: Any) -> StepTrace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import prod
 from typing import Any
@@ -21,6 +22,7 @@ from planner_app.worker.valueless import without_values
 REMAT_MODES = ("full", "activations", "larger_than", "list_of_layers")
 # Batch sizes people use are mostly multiples of eight, and whether a slice can be a view depends on it.
 BATCH_FACTOR = 8
+CUDNN_LAYERS = (keras.layers.LSTM, keras.layers.GRU)
 PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199)
 
 
@@ -41,6 +43,29 @@ def build(checked: CheckedModel, setup: StepSetup) -> keras.Model:
         except (TypeError, ValueError) as error:
             raise SetupError(f'Optimizer "{setup.optimizer}" can\'t train this model: {_line(error)}') from error
     return model
+
+
+def as_run(model: keras.Model, setup: StepSetup) -> tuple[StepSetup, list[str]]:
+    """The setup as Keras runs it, and what to say about it.
+
+    Keras compiles a step with XLA only if every layer allows it, and runs LSTM and GRU through cuDNN on a GPU.
+    """
+    if setup.target == "cpu":
+        return setup, []
+    warned = []
+    recurrent = [layer.name for layer in model._flatten_layers() if isinstance(layer, CUDNN_LAYERS)]
+    if recurrent:
+        warned.append(
+            f"On a GPU Keras runs {', '.join(recurrent)} through cuDNN, whose reserve can't be known without one: "
+            "estimated as the loop that other devices run."
+        )
+    refusing = [
+        layer.name for layer in model._flatten_layers() if not layer.supports_jit and layer.name not in recurrent
+    ]
+    if setup.xla and (recurrent or refusing):
+        warned.append(f"Keras does not compile a model with {', '.join(recurrent + refusing)}: estimated without XLA.")
+        return replace(setup, xla=False), warned
+    return setup, warned
 
 
 def trace_step(model: keras.Model, batch: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from planner_app.core.trace import StepTrace
 from planner_app.jobs import protocol
@@ -12,7 +13,7 @@ Report = Callable[[int, int, str], None]
 
 def trace(request: protocol.Trace, report: Report) -> StepTrace:
     report(0, 5, "importing TensorFlow")
-    from planner_app.worker.step import build, trace_batch, trace_step
+    from planner_app.worker.step import as_run, build, trace_batch, trace_step
 
     report(1, 5, "rebuilding the model")
     model = build(request.model, request.setup)
@@ -21,4 +22,6 @@ def trace(request: protocol.Trace, report: Report) -> StepTrace:
     step = trace_step(model, batch)
     from planner_app.worker.assemble import assemble
 
-    return assemble(model, step, request.setup, batch, prime, report)
+    setup, warnings = as_run(model, request.setup)
+    trace = assemble(model, step, setup, batch, prime, report)
+    return replace(trace, warnings=(*trace.warnings, *warnings))
