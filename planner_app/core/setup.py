@@ -25,10 +25,17 @@ class Jit(StrEnum):
     OFF = "off"
 
 
-# Both sixteen-bit types take the same memory, so one trace serves both; but below compute capability 8 TensorFlow lays
-# out convolutions of bfloat16 in another way (generic_layout_optimizer.cc).
+NEWEST = "gpu:8.0"
+# Both sixteen-bit types take the same memory, so one trace serves both.
 SAME_MEMORY = {Precision.MIXED_BFLOAT16: Precision.MIXED_FLOAT16, Precision.BFLOAT16: Precision.FLOAT16}
-LAID_OUT_ALIKE = ("cpu", "gpu:8.0")
+# generic_layout_optimizer.cc: the compute capability from which on convolutions of a type lie as they do on newer ones.
+# Training in float32 or float64 lies the same way on every GPU.
+LAID_OUT_ALIKE_FROM = {
+    Precision.MIXED_FLOAT16: 7.0,
+    Precision.FLOAT16: 7.0,
+    Precision.MIXED_BFLOAT16: 8.0,
+    Precision.BFLOAT16: 8.0,
+}
 
 Option = bool | int | float | str
 
@@ -149,7 +156,9 @@ class Setup:
         """The part that changes the graph, on a target ("cpu" or "gpu:8.0")."""
         on_gpu = target != "cpu"
         xla = self.uses_xla(on_gpu)
-        alike = SAME_MEMORY if target in LAID_OUT_ALIKE or xla else {}
+        if on_gpu and (xla or float(target.partition(":")[2]) >= LAID_OUT_ALIKE_FROM.get(self.precision, 0.0)):
+            target = NEWEST
+        alike = SAME_MEMORY if target in ("cpu", NEWEST) else {}
         return StepSetup(
             precision=alike.get(self.precision, self.precision),
             optimizer=self.optimizer,

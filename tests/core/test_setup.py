@@ -87,7 +87,7 @@ def test_that_everything_else_reaches_the_step():
         batch=8,
         gpus=2,
         accumulate=2,
-        precision=Precision.MIXED_BFLOAT16,
+        precision=Precision.MIXED_FLOAT16,
         optimizer=parse_optimizer("lion"),
         freeze=("conv*",),
         remat="full",
@@ -95,7 +95,7 @@ def test_that_everything_else_reaches_the_step():
         loss="mae",
     )
     assert setup.step(ON_GPU) == StepSetup(
-        precision=Precision.MIXED_BFLOAT16,
+        precision=Precision.MIXED_FLOAT16,
         optimizer=Optimizer("lion"),
         accumulates=True,
         replicated=True,
@@ -110,3 +110,19 @@ def test_that_everything_else_reaches_the_step():
 
 def test_that_precisions_are_the_dtype_policies_of_keras():
     assert [str(p) for p in Precision] == "float32 mixed_float16 mixed_bfloat16 float16 bfloat16 float64".split()
+
+
+@pytest.mark.parametrize(
+    ("precision", "target", "traced"),
+    [
+        (Precision.MIXED_BFLOAT16, "gpu:8.0", (Precision.MIXED_FLOAT16, "gpu:8.0")),
+        (Precision.MIXED_FLOAT16, "gpu:7.0", (Precision.MIXED_FLOAT16, "gpu:8.0")),
+        (Precision.FLOAT32, "gpu:6.0", (Precision.FLOAT32, "gpu:8.0")),
+        (Precision.BFLOAT16, "cpu", (Precision.FLOAT16, "cpu")),
+        (Precision.MIXED_BFLOAT16, "gpu:7.0", (Precision.MIXED_BFLOAT16, "gpu:7.0")),  # convolutions lie another way
+        (Precision.MIXED_FLOAT16, "gpu:6.0", (Precision.MIXED_FLOAT16, "gpu:6.0")),
+    ],
+)
+def test_that_setups_of_equal_memory_share_a_trace(precision, target, traced):
+    step = Setup(batch=8, gpus=2, precision=precision).step(target)
+    assert (step.precision, step.target) == traced
