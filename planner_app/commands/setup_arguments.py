@@ -106,7 +106,7 @@ def _sizes(given: Sequence[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     for text in given:
         name, equals, numbers = text.partition("=")
         parts = [part.strip() for part in numbers.split(",") if part.strip()]
-        if not equals or not name or not all(part.isdigit() and int(part) > 0 for part in parts):
+        if not equals or not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
             raise SetupError(f"--set {text}: expected an input and its sizes without the batch, as in image=128,128,3.")
         sizes.append((name, tuple(map(int, parts))))
     return tuple(sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from planner_app.worker.valueless import without_values
 REMAT_MODES = ("full", "activations", "larger_than", "list_of_layers")
 # Batch sizes people use are mostly multiples of eight, and whether a slice can be a view depends on it.
 BATCH_FACTOR = 8
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # Keras prints reasons in bold
 CUDNN_LAYERS = (keras.layers.LSTM, keras.layers.GRU)
 PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199)
 
@@ -31,6 +33,7 @@ def build(checked: CheckedModel, setup: StepSetup) -> keras.Model:
     keras.utils.clear_session()  # a warm worker must not number this model's layers after the last one's
     with _remat(setup.remat):
         model = rebuild(checked, precision=str(setup.precision), sizes=dict(setup.sizes) or None)
+    _check_remat(model, setup.remat)
     _freeze(model, setup.freeze)
     with without_values(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -81,7 +84,23 @@ def trace_step(model: keras.Model, batch: int) -> Any:
             warnings.simplefilter("ignore")
             return tf.function(step, autograph=False).get_concrete_function(xs, ys)
     except (ValueError, TypeError, NotImplementedError, tf.errors.OpError) as error:
+        _check_loss(model, ys, batch)
         raise ModelError(f"The training step can't be traced: {_line(error)}") from error
+
+
+def _check_loss(model: keras.Model, targets: list[Any], batch: int) -> None:
+    """Whether it is the loss alone that can't be computed from outputs of these shapes."""
+    outputs = [tf.TensorSpec(_sized(t.name, t.shape, batch), t.dtype) for t in outputs_of(model)]
+
+    def loss(y: list[Any], y_pred: list[Any]) -> Any:
+        return model.compute_loss(y=y if len(y) > 1 else y[0], y_pred=y_pred if len(y_pred) > 1 else y_pred[0])
+
+    try:
+        tf.function(loss, autograph=False).get_concrete_function(targets, outputs)
+    except (ValueError, TypeError, NotImplementedError, tf.errors.OpError) as error:
+        names = ", ".join(_loss_name(each) for each in keras.tree.flatten(model.loss))
+        shapes = ", ".join(f"{t.name} {tuple(t.shape[1:])}" for t in outputs_of(model))
+        raise SetupError(f'Loss "{names}" does not fit the outputs ({shapes}): {_line(error)}') from error
 
 
 def trace_batch(model: keras.Model) -> tuple[int, int]:
@@ -154,10 +173,28 @@ def _remat(mode: str) -> Any:
     if name not in REMAT_MODES:
         raise SetupError(f'"{mode}" is no way to rematerialise: expected one of {", ".join(REMAT_MODES)}.')
     if name == "larger_than":
+        if argument and not argument.isdecimal():
+            raise SetupError(f'"{mode}": expected a number of elements behind larger_than, as in larger_than:1024.')
         return keras.RematScope(mode=name, output_size_threshold=int(argument or 1024))
     if name == "list_of_layers":
-        return keras.RematScope(mode=name, layer_names=[part for part in argument.split("+") if part])
+        return keras.RematScope(mode=name, layer_names=_listed(argument))
     return keras.RematScope(mode=name)
+
+
+def _listed(argument: str) -> list[str]:
+    return [part for part in argument.split("+") if part]
+
+
+def _check_remat(model: keras.Model, mode: str) -> None:
+    name, _, argument = mode.partition(":")
+    if name != "list_of_layers":
+        return
+    if not _listed(argument):
+        raise SetupError("list_of_layers names no layer: expected some, as in list_of_layers:conv_1+conv_2.")
+    known = {layer.name for layer in model._flatten_layers(include_self=False)}
+    for each in _listed(argument):
+        if each not in known:
+            raise SetupError(f'No layer is called "{each}": `plimsoll describe` lists the layers of this model.')
 
 
 def _freeze(model: keras.Model, patterns: tuple[str, ...]) -> None:
@@ -214,10 +251,13 @@ def _targets(model: keras.Model, batch: int) -> list[Any]:
     specs = []
     for output, loss in zip(outputs, losses, strict=True):
         shape = _sized(output.name, output.shape, batch)
-        name = loss if isinstance(loss, str) else getattr(loss, "name", "") or getattr(loss, "__name__", "")
-        sparse = "sparse" in str(name)
+        sparse = "sparse" in _loss_name(loss)
         specs.append(tf.TensorSpec(shape[:-1] if sparse else shape, tf.int32 if sparse else tf.float32))
     return specs
+
+
+def _loss_name(loss: Any) -> str:
+    return loss if isinstance(loss, str) else str(getattr(loss, "name", "") or getattr(loss, "__name__", ""))
 
 
 def _sized(name: str, shape: tuple[int | None, ...], batch: int) -> tuple[int, ...]:
@@ -236,6 +276,9 @@ def _structured(model: keras.Model, values: list[Any]) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    text = lines[-1] if lines and lines[0].startswith("Exception encountered") else (lines[0] if lines else "")
-    return text.strip()[:400] or type(error).__name__
+    """What an error says, in one line. Keras wraps it: who was called, an empty line, the reason, the arguments."""
+    lines = [ESCAPES.sub("", line).strip() for line in str(error).splitlines()]
+    lines = [line for line in lines if line]
+    wrapped = len(lines) > 1 and lines[0].startswith("Exception encountered")
+    text = lines[1 if wrapped else 0] if lines else ""
+    return text[:400] or type(error).__name__
