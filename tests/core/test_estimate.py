@@ -40,8 +40,8 @@ def one_layer(convolution: str = "MatMul") -> StepTrace:
 
 def estimated(trace: StepTrace | None = None, device=CARD, **setup) -> Estimate:
     wanted = Setup(batch=BATCH, **{"jit": Jit.OFF, **setup})
-    target = "gpu:8.0" if device.cuda else "cpu"
-    return estimate(Memory(trace or one_layer(), wanted.step(target)), wanted, device)
+    step = wanted.step("gpu:8.0" if device.cuda else "cpu")
+    return estimate(Memory(replace(trace or one_layer(), xla=step.xla), step), wanted, device)
 
 
 def test_that_every_byte_at_the_peak_has_a_term():
@@ -163,6 +163,13 @@ def test_that_compiled_by_xla_it_is_one_block_beside_the_arguments():
     assert found.low_bytes == found.state_bytes + int(block * 0.85)
     assert found.high_bytes == found.state_bytes + int(block * 1.2)
     assert "allocator overhead" not in found.breakdown
+
+
+def test_that_a_layer_that_refuses_xla_keeps_the_whole_step_from_it():
+    setup = Setup(batch=BATCH, jit=Jit.ON)
+    refused = estimate(Memory(one_layer(), setup.step("gpu:8.0")), setup, CARD)  # the trace says: not compiled
+    assert not refused.xla
+    assert refused.peak_bytes == estimated(jit=Jit.OFF).peak_bytes
 
 
 def test_that_cudnns_workspace_widens_the_band_and_nothing_else():
