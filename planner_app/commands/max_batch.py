@@ -38,7 +38,7 @@ def run(options: Namespace) -> int:
     with terminal.progress() as on_progress:
         tracer = Tracer(check_model(options.model, options.custom, on_progress))
         memory = tracer.memory(setup.step(target_of(device)), on_progress)
-        found = largest_batch(memory, limit)
+        found, sure = largest_batch(memory, limit), largest_batch(memory, limit, surely=True)
         tracer.keep()
     share = options.gpus * options.accumulate
     answer = {
@@ -46,6 +46,7 @@ def run(options: Namespace) -> int:
         "per_gpu_batch": found.batch,
         "multiple_of_8": found.multiple_of_8 * share,
         "power_of_2": found.power_of_2 * share,
+        "sure_batch": sure.batch * share,
         "limit_bytes": limit,
         "peak_bytes": memory.point(max(found.batch, 1)).in_use_bytes,
         "device": device.name,
@@ -74,4 +75,5 @@ def _text(answer: dict[str, object], gpus: int) -> Text:
         text.append(f", {answer['per_gpu_batch']} at a time", style="not bold default")
     rounded = f"\nas a multiple of 8 on each GPU {answer['multiple_of_8']}, as a power of two {answer['power_of_2']}"
     text.append(rounded, style="not bold dim default")
+    text.append(f"\n{answer['sure_batch']} fit even at the high end of the band", style="not bold dim default")
     return text

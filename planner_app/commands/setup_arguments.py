@@ -1,7 +1,6 @@
 """Arguments that say how to train: one setup, on one device."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Sequence
 
 from planner_app.core.device import Device
 from planner_app.core.setup import Jit, Precision, Setup, parse_optimizer
@@ -38,13 +37,7 @@ def add_setup(parser: ArgumentParser, *, batch: bool = True, precision: bool = T
     parser.add_argument(
         "--loss", default="", metavar="NAME", help="a Keras loss; default: the saved one, else mean squared error"
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="INPUT=SIZES",
-        help="size of an input without the batch, as in image=128,128,3",
-    )
+    add_sizes(parser)
     parser.add_argument(
         "--freeze", action="append", default=[], metavar="PATTERN", help="layers not to train, as in block1_*"
     )
@@ -53,6 +46,16 @@ def add_setup(parser: ArgumentParser, *, batch: bool = True, precision: bool = T
         default="",
         metavar="MODE",
         help="rematerialise: full, activations, larger_than:N or list_of_layers:A+B",
+    )
+
+
+def add_sizes(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="INPUT=SIZES",
+        help="size of an input without the batch, as in image=128,128,3",
     )
 
 
@@ -74,7 +77,7 @@ def setup_of(
         jit=Jit(options.jit),
         freeze=tuple(options.freeze),
         remat=options.remat,
-        sizes=_sizes(options.set),
+        sizes=sizes_of(options),
         loss=options.loss,
     )
 
@@ -101,9 +104,9 @@ def positive(text: str) -> int:
     return number
 
 
-def _sizes(given: Sequence[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def sizes_of(options: Namespace) -> tuple[tuple[str, tuple[int, ...]], ...]:
     sizes = []
-    for text in given:
+    for text in options.set:
         name, equals, numbers = text.partition("=")
         parts = [part.strip() for part in numbers.split(",") if part.strip()]
         if not equals or not name or not all(part.isdecimal() and int(part) > 0 for part in parts):

@@ -68,18 +68,26 @@ def levels(memory: Memory, batches: Sequence[int]) -> list[Level]:
     return [level(memory, batch) for batch in batches]
 
 
-def largest_batch(memory: Memory, limit_bytes: int) -> LargestBatch:
-    """Solved on the lines between anchors, confirmed by replays of the batches next to the solution."""
-    if memory.point(1).in_use_bytes > limit_bytes:
+def largest_batch(memory: Memory, limit_bytes: int, *, surely: bool = False) -> LargestBatch:
+    """Solved on the lines between anchors, confirmed by replays of the batches next to the solution.
+
+    `surely` asks for the high end of the band to fit, not only for what is expected.
+    """
+
+    def need(batch: int) -> int:
+        point = memory.point(batch)
+        return point.high_bytes if surely else point.in_use_bytes
+
+    if need(1) > limit_bytes:
         return LargestBatch(0, 0, 0)
     fits, above = 1, 2
-    while memory.point(above).in_use_bytes <= limit_bytes:
+    while need(above) <= limit_bytes:
         fits, above = above, above * 2
         if above > LARGEST_BATCH:
             return LargestBatch(fits, fits, fits, bound=True)
     while above - fits > 1:
-        middle = _crossing(memory.point(fits), memory.point(above), limit_bytes)
-        if memory.point(middle).in_use_bytes <= limit_bytes:
+        middle = _crossing(fits, above, (limit_bytes - need(fits)) / max(need(above) - need(fits), 1))
+        if need(middle) <= limit_bytes:
             fits = middle
         else:
             above = middle
@@ -87,9 +95,6 @@ def largest_batch(memory: Memory, limit_bytes: int) -> LargestBatch:
     return LargestBatch(fits, eight, 1 << (fits.bit_length() - 1))
 
 
-def _crossing(below: Point, above: Point, limit_bytes: int) -> int:
-    """Where the line between two points crosses the limit, strictly between them."""
-    grown = above.in_use_bytes - below.in_use_bytes
-    share = (limit_bytes - below.in_use_bytes) / grown if grown > 0 else 0.5
-    guess = below.batch + round((above.batch - below.batch) * share)
-    return min(max(guess, below.batch + 1), above.batch - 1)
+def _crossing(below: int, above: int, share: float) -> int:
+    """Where a line has gone this share of its way from one batch to another, strictly between them."""
+    return min(max(below + round((above - below) * share), below + 1), above - 1)

@@ -6,7 +6,7 @@ opened.description    # by a child with TensorFlow, from `checked` alone
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -28,20 +28,26 @@ class Opened:
     description: ModelDescription
 
 
-def open_model(path: str, custom: str | None = None, on_progress: Callable[[Progress], None] | None = None) -> Opened:
+def open_model(
+    path: str,
+    custom: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    sizes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Opened:
     """Reads, checks and describes a model.
 
     Args:
         path: A `.keras`, `.h5` or `.json` file, a SavedModel folder, or `file.py:function`.
         custom: A Python file of the user's that defines the model's own classes.
         on_progress: Called with every step that is said to be done.
+        sizes: Sizes of inputs without the batch, by name: fills those that the file does not say.
 
     Raises:
         ModelError: The file can't be read, or holds what must not be rebuilt.
         WorkerError: A child died, hung or ran over its limits.
     """
     checked = check_model(path, custom, on_progress)
-    request = Describe(model=checked)
+    request = Describe(model=checked, sizes=dict(sizes or {}))
     return Opened(checked, run(request, ModelDescription, describe_limits(checked), on_progress))
 
 

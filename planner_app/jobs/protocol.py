@@ -80,6 +80,7 @@ class Describe(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Rebuild a checked model without its weights. Answers with a `ModelDescription`."""
 
     model: CheckedModel
+    sizes: dict[str, tuple[int, ...]] = {}
 
     def reads(self) -> tuple[str, ...]:
         return _folder_of(self.model.custom)

@@ -14,6 +14,6 @@ def describe(request: protocol.Describe, report: Report) -> ModelDescription:
     from planner_app.worker.rebuild import rebuild
 
     report(1, 3, "rebuilding the model")
-    model = rebuild(request.model)
+    model = rebuild(request.model, sizes=request.sizes or None)
     report(2, 3, "describing the layers")
     return description_of(model, request.model)

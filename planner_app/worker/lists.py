@@ -71,8 +71,7 @@ def _pop(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
 def _set_item(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
     old, index, element = inputs
     new = TensorList(old.list.length)
-    # Lists are written along one line of versions, so they can share the table of their items.
-    new.items = old.list.items
+    new.items = dict(old.list.items)  # another reader may still have the old version
     if index.constant is None:
         raise unroller.unknown(node)
     place = int(index.constant)

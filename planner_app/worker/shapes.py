@@ -127,6 +127,8 @@ def largest(node: Node, inputs: list[Token]) -> tuple[int, ...] | None:
         return tuple(inputs[0].shape)
     if node.type in ("UnsortedSegmentSum", "SegmentSum", "SegmentSumV2"):
         return tuple(inputs[0].shape)  # no more segments than rows
+    if node.type in ("Slice", "StridedSlice") and not node.attribute("shrink_axis_mask", 0):
+        return tuple(inputs[0].shape)
     if node.type in FORWARD_FIRST or node.type in FORWARD_BOTH or node.type in FORWARD_BRANCHES:
         return _broadcast(inputs)
     return None

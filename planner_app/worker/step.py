@@ -24,6 +24,7 @@ REMAT_MODES = ("full", "activations", "larger_than", "list_of_layers")
 # Batch sizes people use are mostly multiples of eight, and whether a slice can be a view depends on it.
 BATCH_FACTOR = 8
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # Keras prints reasons in bold
+COLOURS = re.compile(r"\x1b\[\d*m")  # Keras prints its messages in bold
 CUDNN_LAYERS = (keras.layers.LSTM, keras.layers.GRU)
 PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199)
 
@@ -205,7 +206,12 @@ def _freeze(model: keras.Model, patterns: tuple[str, ...]) -> None:
         for layer in found:
             layer.trainable = False
     if not model.trainable_variables:
-        raise SetupError("Every layer is frozen: nothing is left to train.")
+        why = (
+            "Every layer is frozen: nothing is left"
+            if model.variables
+            else "The model has no weights: there is nothing"
+        )
+        raise SetupError(f"{why} to train.")
 
 
 def _matches(layer: Any, pattern: str) -> bool:
@@ -249,8 +255,11 @@ def _targets(model: keras.Model, batch: int) -> list[Any]:
             f"{len(losses)} losses came for {len(outputs)} outputs ({', '.join(t.name for t in outputs)})."
         )
     specs = []
-    for output, loss in zip(outputs, losses, strict=True):
-        shape = _sized(output.name, output.shape, batch)
+    shapes = [output.shape for output in outputs]
+    if any(size is None for shape in shapes for size in shape[1:]):
+        shapes = _output_shapes(model, batch)
+    for output, shape, loss in zip(outputs, shapes, losses, strict=True):
+        shape = _sized(output.name, shape, batch)
         sparse = "sparse" in _loss_name(loss)
         specs.append(tf.TensorSpec(shape[:-1] if sparse else shape, tf.int32 if sparse else tf.float32))
     return specs
@@ -258,6 +267,13 @@ def _targets(model: keras.Model, batch: int) -> list[Any]:
 
 def _loss_name(loss: Any) -> str:
     return loss if isinstance(loss, str) else str(getattr(loss, "name", "") or getattr(loss, "__name__", ""))
+
+
+def _output_shapes(model: keras.Model, batch: int) -> list[tuple[int | None, ...]]:
+    """Shapes that depend on the batch in more than their first size: a matrix of similarities, say."""
+    xs = [tf.TensorSpec(_sized(t.name, t.shape, batch), t.dtype) for t in inputs_of(model)]
+    forward = tf.function(lambda x: model(_structured(model, x), training=True), autograph=False)
+    return [tuple(t.shape) for t in forward.get_concrete_function(xs).outputs]
 
 
 def _sized(name: str, shape: tuple[int | None, ...], batch: int) -> tuple[int, ...]:
@@ -276,9 +292,9 @@ def _structured(model: keras.Model, values: list[Any]) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    """What an error says, in one line. Keras wraps it: who was called, an empty line, the reason, the arguments."""
-    lines = [ESCAPES.sub("", line).strip() for line in str(error).splitlines()]
-    lines = [line for line in lines if line]
-    wrapped = len(lines) > 1 and lines[0].startswith("Exception encountered")
-    text = lines[1 if wrapped else 0] if lines else ""
-    return text[:400] or type(error).__name__
+    """What is wrong, in one line. Keras says first where it happened, then what, then what the arguments were."""
+    plain = COLOURS.sub("", str(error))
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    while lines and lines[0].startswith(("Exception encountered", "in user code:", "File ")):
+        del lines[0]
+    return lines[0][:400] if lines else type(error).__name__

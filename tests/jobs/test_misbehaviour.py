@@ -42,7 +42,7 @@ def test_that_children_killed_at_random_moments_leave_one_event_each(ask):
 
 
 def test_that_an_exit_without_an_answer_says_the_code_and_keeps_the_last_words(ask):
-    failed = ask(command=raw("sys.stderr.write('last words'); os._exit(5)"))[-1]
+    failed = ask(command=raw("sys.stderr.write('last words'); sys.stderr.flush(); os._exit(5)"))[-1]
     assert failed.reason == "The worker ended with exit code 5 before it had an answer."
     assert failed.detail == "last words"
 
@@ -112,7 +112,7 @@ def test_that_a_flood_on_stderr_is_stopped_and_only_its_end_kept(ask):
 
 
 def test_that_words_for_the_terminal_are_shown_not_obeyed(ask):
-    failed = ask(command=raw(r"sys.stderr.write('\x1b[2J\x07red'); os._exit(1)"))[-1]
+    failed = ask(command=raw(r"sys.stderr.write('\x1b[2J\x07red'); sys.stderr.flush(); os._exit(1)"))[-1]
     assert failed.detail == "\ufffd[2J\ufffdred"
 
 
