@@ -124,7 +124,16 @@ def schedules(trace: StepTrace, batch: int) -> tuple[list[int], ...]:
     """Orders to choose the best from (hlo_memory_scheduler.cc): as ready, as written, and what frees most first."""
     count = len(trace.operations)
     written = sorted(range(count), key=lambda number: trace.operations[number].source)
-    return tuple(_as_schedule(order) for order in (range(count), written, _greedy(trace, batch)))
+    orders = [range(count), written, _greedy(trace, batch)]
+    return tuple(_as_schedule(order) for order in orders if _can_run(trace, order))
+
+
+def _can_run(trace: StepTrace, order: Sequence[int]) -> bool:
+    """As written, an operation of an unrolled loop comes for all rounds at once, before what its later rounds read."""
+    at = [0] * len(order)
+    for place, number in enumerate(order):
+        at[number] = place
+    return all(at[number] < at[then] for number, operation in enumerate(trace.operations) for then in operation.then)
 
 
 def _as_schedule(order: Sequence[int]) -> list[int]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import msgspec
 
@@ -11,8 +12,8 @@ from planner_app.core.model import CheckedModel
 from planner_app.core.setup import StepSetup
 from planner_app.core.trace import StepTrace
 from planner_app.files.traces import TraceCache, trace_key
-from planner_app.jobs.job import run
 from planner_app.jobs.protocol import GIB, Limits, Progress, Trace
+from planner_app.jobs.warm import WarmWorker
 
 # Measured with 10 to 80 blocks of a transformer: a trace takes some 0.6 GiB and 10 s more for each MB of
 # configuration. A few times that is a model that will never be done.
@@ -31,28 +32,36 @@ class Tracer:
         self._known: dict[StepSetup, int] = {}
 
     def prepare(self, setups: Iterable[StepSetup], on_progress: Callable[[Progress], None] | None = None) -> None:
-        """Make the traces that are missing, several at a time: each is a process of its own."""
-        missing = [setup for setup in dict.fromkeys(setups) if setup not in self._memories]
-        at_a_time = min(len(missing), os.cpu_count() or 1, MOST_AT_A_TIME)
-        if at_a_time > 1:
-            with ThreadPoolExecutor(at_a_time) as pool:
-                list(pool.map(lambda setup: self.memory(setup, on_progress), missing))
-        else:
-            for setup in missing:
-                self.memory(setup, on_progress)
+        """Make the traces that are missing, several at a time.
+
+        Setups that differ in the device alone go to one worker, one after the other: it keeps the step it has traced.
+        """
+        groups: dict[StepSetup, list[StepSetup]] = {}
+        for setup in dict.fromkeys(setups):
+            if setup not in self._memories:
+                alike = replace(setup, xla=False, replicated=False, target=setup.target.partition(":")[0])
+                groups.setdefault(alike, []).append(setup)
+        at_a_time = max(1, min(len(groups), os.cpu_count() or 1, MOST_AT_A_TIME))
+        with ThreadPoolExecutor(at_a_time) as pool:
+            list(pool.map(lambda group: self._trace_all(group, on_progress), groups.values()))
 
     def memory(self, setup: StepSetup, on_progress: Callable[[Progress], None] | None = None) -> Memory:
         if setup not in self._memories:
-            key = trace_key(self.model, setup)
-            trace = self._cache.trace(key)
-            if trace is None:
-                request = Trace(model=self.model, setup=setup)
-                trace = run(request, StepTrace, trace_limits(self.model), on_progress)
-                self._cache.keep_trace(key, trace)
-            points = self._cache.points(key)
-            self._memories[setup] = Memory(trace, setup, points)
-            self._known[setup] = len(points)
+            self._trace_all([setup], on_progress)
         return self._memories[setup]
+
+    def _trace_all(self, setups: list[StepSetup], on_progress: Callable[[Progress], None] | None) -> None:
+        with WarmWorker() as worker:
+            for setup in setups:
+                key = trace_key(self.model, setup)
+                trace = self._cache.trace(key)
+                if trace is None:
+                    request = Trace(model=self.model, setup=setup)
+                    trace = worker.run(request, StepTrace, trace_limits(self.model), on_progress)
+                    self._cache.keep_trace(key, trace)
+                points = self._cache.points(key)
+                self._memories[setup] = Memory(trace, setup, points)
+                self._known[setup] = len(points)
 
     def keep(self) -> None:
         """Remember what was worked out, for the next time the model is opened."""

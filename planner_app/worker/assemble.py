@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from planner_app.core.allocate import live, state_bytes
@@ -17,21 +16,22 @@ from planner_app.worker.attribution import Attribution
 from planner_app.worker.crowding import crowded_sums, first_crowded_batch
 from planner_app.worker.graph import Graph
 from planner_app.worker.rewrite import INPUT_PREFIX, meta_graph, rewritten, step_graph
+from planner_app.worker.traced import Traced
 from planner_app.worker.unroll import Unroller
 
 # sizeof(ResourceHandle): the handle of each variable is a tensor of its own in the CPU's memory.
 HANDLE_BYTES = 200
 
 
-def assemble(
-    model: keras.Model, step: Any, setup: StepSetup, batch: int, prime: int, report: Callable[[int, int, str], None]
-) -> StepTrace:
+def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str], None]) -> StepTrace:
     report(3, 5, "rewriting the graph for the device")
-    meta, captured = step_graph(step)
+    meta, captured = step_graph(traced.step)
+    if traced.reduction and not setup.replicated:
+        traced.reduction.leave_out(meta.graph_def)
     definition = rewritten(meta, setup.target, setup.xla)
-    graph = Graph(definition, batch, prime, setup.target)
+    graph = Graph(definition, traced.batch, traced.prime, setup.target)
     report(4, 5, "following the step")
-    names = Attribution(model)
+    names = Attribution(traced.model)
     sources = tuple(Source(n.name, n.type, names.layer(n.name), names.phase(n.name)) for n in graph.nodes)
     variables = _variables(graph, captured, names)
     if setup.replicated and graph.on_gpu:

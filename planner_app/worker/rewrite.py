@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_graph_pb2, rewriter_config_pb2
 from tensorflow.python.grappler import cluster, tf_optimizer
 
@@ -72,9 +73,11 @@ def _make_constant(node: Any, value: Any) -> None:
 def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
     """What Grappler makes of the graph for the target: "cpu", or "gpu:8.0" for a compute capability.
 
-    For XLA only functions are inlined and dead ends cut off: it does the rest in its own way.
+    XLA takes the graph as it is and does the rest in its own way: only functions are inlined and dead ends cut off.
     """
     kind, _, capability = target.partition(":")
+    if xla and not meta.graph_def.library.function:
+        return _pruned(meta)
     for node in meta.graph_def.node:
         node.device = CPU if kind == "cpu" else GPU
     options = config_pb2.ConfigProto()
@@ -87,6 +90,21 @@ def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
         environment = {"architecture": capability or "8.0", "cuda": "12050", "cudnn": "9030"}
         devices.append(device_properties(GPU, "GPU", environment))
     return tf_optimizer.OptimizeGraph(options, meta, verbose=False, cluster=cluster.Cluster(devices=devices))
+
+
+def _pruned(meta: Any) -> Any:
+    """What the step needs to run, and nothing else."""
+    nodes = {node.name: node for node in meta.graph_def.node}
+    wanted = list(meta.collection_def["train_op"].node_list.value)
+    needed: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name not in needed:
+            needed.add(name)
+            wanted.extend(text.lstrip("^").partition(":")[0] for text in nodes[name].input)
+    graph = graph_pb2.GraphDef(versions=meta.graph_def.versions)
+    graph.node.extend(node for node in meta.graph_def.node if node.name in needed)
+    return graph
 
 
 def device_properties(name: str, kind: str, environment: dict[str, str]) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from math import prod
 from typing import Any
 
 import keras
@@ -24,7 +22,6 @@ REMAT_MODES = ("full", "activations", "larger_than", "list_of_layers")
 # Batch sizes people use are mostly multiples of eight, and whether a slice can be a view depends on it.
 BATCH_FACTOR = 8
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # Keras prints reasons in bold
-COLOURS = re.compile(r"\x1b\[\d*m")  # Keras prints its messages in bold
 CUDNN_LAYERS = (keras.layers.LSTM, keras.layers.GRU)
 PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199)
 
@@ -39,8 +36,6 @@ def build(checked: CheckedModel, setup: StepSetup) -> keras.Model:
     with without_values(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         optimizer = make_optimizer(setup.optimizer, accumulates=setup.accumulates)
-        if setup.replicated:
-            _reduce_over_replicas(optimizer)
         model.compile(optimizer=optimizer, loss=_loss(checked, setup), jit_compile=False)
         try:
             model.optimizer.build(model.trainable_variables)
@@ -137,34 +132,6 @@ def make_optimizer(wanted: Optimizer, accumulates: bool = False) -> Any:
     except (TypeError, ValueError) as error:
         raise SetupError(f'Optimizer "{wanted}" can\'t be made: {_line(error)}') from error
     return keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
-
-
-def _reduce_over_replicas(optimizer: Any) -> None:
-    """cross_device_utils.py: each replica packs its gradients into one buffer, reduces it in place and splits it."""
-
-    def all_reduce(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        pairs = list(grads_and_vars)
-        dense = [(i, g) for i, (g, _) in enumerate(pairs) if g is not None and not isinstance(g, tf.IndexedSlices)]
-        reduced = [g for g, _ in pairs]
-        for dtype in {g.dtype for _, g in dense}:
-            group = [(i, g) for i, g in reversed(dense) if g.dtype == dtype]
-            with tf.name_scope("all_reduce"):
-                packed = tf.concat([tf.reshape(g, [-1]) for _, g in group], 0)
-                packed = tf.raw_ops.CollectiveReduceV2(
-                    input=packed,
-                    group_size=2,
-                    group_key=1,
-                    instance_key=1,
-                    ordering_token=[],
-                    merge_op="Add",
-                    final_op="Id",
-                )
-                parts = tf.split(packed, [prod(g.shape) for _, g in group])
-                for (i, gradient), part in zip(group, parts, strict=True):
-                    reduced[i] = tf.reshape(part, gradient.shape)
-        return [(gradient, variable) for gradient, (_, variable) in zip(reduced, pairs, strict=True)]
-
-    optimizer._all_reduce_sum_gradients = all_reduce
 
 
 def _remat(mode: str) -> Any:
@@ -293,7 +260,7 @@ def _structured(model: keras.Model, values: list[Any]) -> Any:
 
 def _line(error: BaseException) -> str:
     """What is wrong, in one line. Keras says first where it happened, then what, then what the arguments were."""
-    plain = COLOURS.sub("", str(error))
+    plain = ESCAPES.sub("", str(error))
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     while lines and lines[0].startswith(("Exception encountered", "in user code:", "File ")):
         del lines[0]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
+
+import msgspec
 
 from planner_app.core.trace import StepTrace
 from planner_app.jobs import protocol
@@ -13,15 +16,12 @@ Report = Callable[[int, int, str], None]
 
 def trace(request: protocol.Trace, report: Report) -> StepTrace:
     report(0, 5, "importing TensorFlow")
-    from planner_app.worker.step import as_run, build, trace_batch, trace_step
-
-    report(1, 5, "rebuilding the model")
-    model = build(request.model, request.setup)
-    report(2, 5, "tracing the training step")
-    batch, prime = trace_batch(model)
-    step = trace_step(model, batch)
     from planner_app.worker.assemble import assemble
+    from planner_app.worker.step import as_run
+    from planner_app.worker.traced import traced
 
-    setup, warnings = as_run(model, request.setup)
-    trace = assemble(model, step, setup, batch, prime, report)
-    return replace(trace, warnings=(*trace.warnings, *warnings))
+    identity = sha256(msgspec.json.encode(request.model)).digest()
+    made = traced(request.model, request.setup, identity, report)
+    setup, warnings = as_run(made.model, request.setup)
+    found = assemble(made, setup, report)
+    return replace(found, warnings=(*found.warnings, *warnings))

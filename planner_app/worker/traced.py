@@ -1,0 +1,58 @@
+"""A model's training step, traced once for all that can be made of it: one GPU or several, compiled by XLA or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import keras
+
+from planner_app.core.model import CheckedModel
+from planner_app.core.setup import StepSetup
+from planner_app.worker.replicas import Reduction
+from planner_app.worker.step import build, trace_batch, trace_step
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Attributes:
+    batch: The batch traced with; `prime` is its factor that no other size has.
+    reduction: What adds up gradients over GPUs, where there is such a thing in the step.
+    """
+
+    model: keras.Model
+    step: Any
+    batch: int
+    prime: int
+    reduction: Reduction | None
+
+
+_last: dict[tuple[bytes, StepSetup], Traced] = {}
+
+
+def traced(checked: CheckedModel, setup: StepSetup, identity: bytes, report: Callable[[int, int, str], None]) -> Traced:
+    """A warm worker keeps the last one: the next request often differs in the target alone."""
+    key = (identity, _traced_part(setup))
+    if key not in _last:
+        _last.clear()
+        report(1, 5, "rebuilding the model")
+        model = build(checked, setup)
+        reduction = Reduction(model.optimizer) if setup.replicated or _can_be_replicated(setup) else None
+        report(2, 5, "tracing the training step")
+        batch, prime = trace_batch(model)
+        _last[key] = Traced(model, trace_step(model, batch), batch, prime, reduction)
+    return _last[key]
+
+
+def _can_be_replicated(setup: StepSetup) -> bool:
+    """Whether the reduction can be left out of the graph again: not where the update is inside a branch."""
+    scaled = dict(setup.optimizer.options).get("loss_scaling")
+    return setup.target != "cpu" and not setup.accumulates and not scaled
+
+
+def _traced_part(setup: StepSetup) -> StepSetup:
+    """What the traced function depends on; the rest is what is made of it."""
+    if not _can_be_replicated(setup):
+        return replace(setup, xla=False)
+    return replace(setup, xla=False, replicated=False, target="gpu")
