@@ -19,7 +19,6 @@ from estimates import estimate
 from report import line, markdown, sentences, summary, write_json, write_readme
 from runs import HERE, ROOT, Runs
 
-from planner_app.errors import PlannerError
 from planner_app.jobs.warm import WarmWorker
 
 README, RESULTS = ROOT / "README.md", HERE / "results.json"
@@ -63,8 +62,8 @@ def _compared(cases: Sequence[Case], inline: int, ordinary: int, failed: list[st
                     tuple(runs.inline(case, n) for n in range(inline)),
                     tuple(tuple(runs.ordinary(case, n)) for n in range(ordinary)),
                 )
-            except (PlannerError, RuntimeError) as error:
-                failed.append(f"{case}: {error}")
+            except Exception as error:  # one case that fails must not lose the others
+                failed.append(f"{case}: {type(error).__name__}: {error}")
                 print(f"[{number}/{len(cases)}] {case}: failed", flush=True)
                 continue
             print(f"[{number}/{len(cases)}, {time.monotonic() - began:.0f} s] {line(one)}", flush=True)

@@ -58,7 +58,8 @@ def _optimizer(case: Case) -> keras.optimizers.Optimizer:
     options = {key: _option(value) for key, _, value in (pair.partition("=") for pair in rest.split(",") if pair)}
     if case.accumulate:
         options["gradient_accumulation_steps"] = case.accumulate
-    return keras.optimizers.get({"class_name": name, "config": options})
+    kinds = {known.lower(): kind for known, kind in vars(keras.optimizers).items() if isinstance(kind, type)}
+    return kinds[name](**options)
 
 
 def _option(text: str) -> bool | float:
