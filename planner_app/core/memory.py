@@ -1,6 +1,6 @@
 """Memory over the batch, from one trace: what is replayed once serves every batch size."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -8,7 +8,7 @@ from statistics import median
 from planner_app.core.allocate import STARTS, Peak, allocate, live, state_bytes
 from planner_app.core.executor import thread_pool_order
 from planner_app.core.fusion import fused, schedules
-from planner_app.core.liveness import Buffers, folded_values, replay
+from planner_app.core.liveness import STEPS, Buffers, folded_values, replay
 from planner_app.core.setup import StepSetup
 from planner_app.core.trace import StepTrace
 
@@ -23,6 +23,7 @@ CONVOLUTIONS = frozenset(
     "Conv3DBackpropFilterV2".split()
 )
 WORKSPACE_LIMIT_BYTES = 8 << 30
+PREALLOCATED_STEPS = 2  # one region for everything: the second step finds it as every later one does
 # What the compiler fuses and how it schedules is a model here: how far its block of memory may be off.
 FUSION_BAND = (0.85, 1.2)
 COMMON_BATCH = 32  # the order of a compiled step is worked out once, at a batch that many use
@@ -37,6 +38,7 @@ class Point:
         in_use_bytes: The allocator's peak, as expected; `low_bytes` and `high_bytes` are its band.
         state_bytes: Alive between steps.
         peak: The moment of the expected peak, in `buffers`.
+        xla: The step is compiled by XLA.
     """
 
     batch: int
@@ -46,16 +48,32 @@ class Point:
     high_bytes: int
     state_bytes: int
     peak: Peak
+    xla: bool = False
 
 
 class Memory:
-    """One trace, asked for many batch sizes. Answers are remembered."""
+    """One trace, asked for many batch sizes. Answers are remembered; where they all are, the trace is not asked for.
 
-    def __init__(self, trace: StepTrace, setup: StepSetup, points: Iterable[Point] = ()) -> None:
-        self.xla = trace.xla
-        self.trace, self.setup = fused(trace) if self.xla else trace, setup
+    Attributes:
+        setup: What the trace was made of.
+    """
+
+    def __init__(
+        self, trace: StepTrace | Callable[[], StepTrace], setup: StepSetup, points: Iterable[Point] = ()
+    ) -> None:
+        self._given, self.setup = trace, setup
         self._buffers: dict[frozenset[int], Buffers] = {}
         self._points: dict[int, Point] = {point.batch: point for point in points}
+
+    @cached_property
+    def trace(self) -> StepTrace:
+        trace = self._given() if callable(self._given) else self._given
+        return fused(trace) if trace.xla else trace
+
+    @property
+    def xla(self) -> bool:
+        known = next(iter(self._points.values()), None)
+        return self.trace.xla if known is None else known.xla
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -70,7 +88,8 @@ class Memory:
             return min(self._schedules, key=lambda buffers: live(self.trace, buffers, batch)[0])
         folded = folded_values(self.trace, batch) if self._can_fold else frozenset()
         if folded not in self._buffers:
-            self._buffers[folded] = replay(self.trace, folded)
+            steps = STEPS if self.setup.target == "cpu" else PREALLOCATED_STEPS
+            self._buffers[folded] = replay(self.trace, folded, steps=steps)
         return self._buffers[folded]
 
     def point(self, batch: int) -> Point:
@@ -86,8 +105,8 @@ class Memory:
         expected = int(median(peak.in_use_bytes for peak in starts))
         others = [peak.in_use_bytes for peak in (*starts, *self._other_orders(batch))]
         nearest = min(starts, key=lambda peak: abs(peak.in_use_bytes - expected))
-        high = int(max(others) * (1 + ORDER_MARGIN))
-        return self._point(batch, buffers, nearest, expected, min(others), high)
+        low, high = int(min(others) * (1 - ORDER_MARGIN)), int(max(others) * (1 + ORDER_MARGIN))
+        return self._point(batch, buffers, nearest, expected, low, high)
 
     def _other_orders(self, batch: int) -> Iterator[Peak]:
         folded = folded_values(self.trace, batch)
@@ -126,6 +145,7 @@ class Memory:
             high_bytes=max(high, expected),
             state_bytes=state_bytes(self.trace, buffers, batch),
             peak=peak,
+            xla=self.trace.xla,
         )
 
 

@@ -8,6 +8,7 @@ lines and confirmed by a replay.
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from planner_app.core.memory import Memory, Point
 
@@ -39,13 +40,14 @@ class LargestBatch:
     bound: bool = False
 
 
-def anchors(largest: int) -> list[int]:
+@cache
+def anchors(largest: int) -> tuple[int, ...]:
     """1, 2, 3, 4, 6, 8, 12 ... up to the first that is not below `largest`."""
     found = [1]
     while found[-1] < largest:
         power = 1 << (found[-1].bit_length() - 1)
         found.append(power * 2 if found[-1] > power or power == 1 else power * 3 // 2)
-    return found
+    return tuple(found)
 
 
 def level(memory: Memory, batch: int) -> Level:

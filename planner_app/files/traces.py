@@ -7,6 +7,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
@@ -85,7 +86,7 @@ def trace_key(model: CheckedModel, setup: StepSetup) -> str:
     custom = (model.custom or "").rpartition(":")[0] if model.format == "python" else model.custom
     parts = [
         FORMAT,
-        __version__,
+        _own_code(),
         *(_version(package) for package in ("tensorflow", "keras")),
         msgspec.json.encode(model.config, order="deterministic").hex(),
         msgspec.json.encode(model.compile_config, order="deterministic").hex(),
@@ -112,6 +113,17 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def _head(key: str, kind: str, body: bytes) -> str:
     return f"{FORMAT} {kind} {key} {hashlib.sha256(body).hexdigest()}"
+
+
+@cache
+def _own_code() -> str:
+    """A digest of the code that makes traces and points: a change to the physics must not meet old figures."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256(__version__.encode())
+    for folder in ("core", "worker"):
+        for source in sorted((package / folder).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 def _version(package: str) -> str:

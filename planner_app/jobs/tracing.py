@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 
@@ -54,14 +55,27 @@ class Tracer:
         with WarmWorker() as worker:
             for setup in setups:
                 key = trace_key(self.model, setup)
-                trace = self._cache.trace(key)
-                if trace is None:
-                    request = Trace(model=self.model, setup=setup)
-                    trace = worker.run(request, StepTrace, trace_limits(self.model), on_progress)
-                    self._cache.keep_trace(key, trace)
                 points = self._cache.points(key)
-                self._memories[setup] = Memory(trace, setup, points)
+                trace = None if points else self._cache.trace(key)
+                if trace is None and not points:
+                    trace = self._traced(setup, worker, on_progress)
+                    self._cache.keep_trace(key, trace)
+                self._memories[setup] = Memory(trace or partial(self._trace, key, setup), setup, points)
                 self._known[setup] = len(points)
+
+    def _trace(self, key: str, setup: StepSetup) -> StepTrace:
+        """Out of the cache; made anew where that has lost it since."""
+        trace = self._cache.trace(key)
+        if trace is None:
+            with WarmWorker() as worker:
+                trace = self._traced(setup, worker, None)
+        return trace
+
+    def _traced(
+        self, setup: StepSetup, worker: WarmWorker, on_progress: Callable[[Progress], None] | None
+    ) -> StepTrace:
+        request = Trace(model=self.model, setup=setup)
+        return worker.run(request, StepTrace, trace_limits(self.model), on_progress)
 
     def keep(self) -> None:
         """Remember what was worked out, for the next time the model is opened."""

@@ -48,7 +48,7 @@ def needs(batch: int) -> int:
     ],
 )
 def test_that_anchors_are_powers_of_two_and_the_steps_half_way(largest, found):
-    assert anchors(largest) == found
+    assert list(anchors(largest)) == found
 
 
 @settings(deadline=None, derandomize=True)
