@@ -54,7 +54,7 @@ def test_that_anchors_are_powers_of_two_and_the_steps_half_way(largest, found):
 @settings(deadline=None, derandomize=True)
 @given(st.integers(1, 10**7))
 def test_that_anchors_rise_and_end_at_the_first_not_below(largest):
-    found = anchors(largest)
+    found = list(anchors(largest))
     assert found == sorted(set(found))
     assert found[-1] >= largest
     assert len(found) == 1 or found[-2] < largest
@@ -81,7 +81,7 @@ def test_that_between_anchors_the_line_never_says_too_little_where_memory_bends(
 def test_that_only_anchors_are_replayed():
     memory = straight()
     levels(memory, range(1, 101))
-    assert sorted(point.batch for point in memory.points) == anchors(100)
+    assert sorted(point.batch for point in memory.points) == list(anchors(100))
 
 
 def test_that_a_point_that_is_known_is_not_worked_out_again():
