@@ -27,7 +27,7 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
     report(3, 5, "rewriting the graph for the device")
     meta, captured = step_graph(traced.step)
     if traced.reduction and not setup.replicated:
-        traced.reduction.leave_out(meta.graph_def)
+        traced.reduction.leave_out(meta)
     definition = rewritten(meta, setup.target, setup.xla)
     graph = Graph(definition, traced.batch, traced.prime, setup.target)
     report(4, 5, "following the step")

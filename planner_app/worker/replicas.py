@@ -48,9 +48,18 @@ class Reduction:
         parts: list[Any] = tf.split(packed, [prod(gradient.shape) for gradient in gradients])
         return parts
 
-    def leave_out(self, graph: Any) -> None:
-        """The graph of one GPU alone: what would have been reduced goes straight on."""
-        for node in graph.node:
+    def leave_out(self, meta: Any) -> None:
+        """The graph of one GPU alone: what would have been reduced goes straight on, and no update waits for the rest.
+
+        Control dependencies put every update behind the collective, and so behind the last of the gradients.
+        """
+        collectives = {node.name for node in meta.graph_def.node if node.op == "CollectiveReduceV2"}
+        waits = {f"^{name}" for name in collectives}
+        for node in meta.graph_def.node:
             gradient = self._ends.get(node.name)
             if gradient is not None:
                 node.input[:] = [gradient.removesuffix(":0")]
+            elif not waits.isdisjoint(node.input):
+                node.input[:] = [text for text in node.input if text not in waits]
+        run = meta.collection_def["train_op"].node_list.value
+        run[:] = [name for name in run if name not in collectives]
