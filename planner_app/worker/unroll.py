@@ -216,12 +216,15 @@ class Unroller:
         if not node.dtypes:
             return []
         known = evaluate(node, inputs)
-        shapes = [self._shape(node, inputs, port) for port in range(len(node.dtypes))]
+        shapes = [
+            self._shape(node, inputs, port) if known is None else known[port].shape for port in range(len(node.dtypes))
+        ]
         folded = _folds(node, inputs)
         if not folded:
             row[7] = self.size_index(self.graph.over_batch(work_of(node, inputs, shapes)))
         if kernels.is_view(kind, node, inputs, shapes[0]):
-            return [self.token(self.alias(inputs[0].value), shapes[0], node.dtypes[0])]
+            constant = known[0] if known is not None else None
+            return [self.token(self.alias(inputs[0].value), shapes[0], node.dtypes[0], constant)]
         views = kernels.shared_slices(kind, node, inputs, shapes)
         outputs: list[Token | None] = []
         for port, (shape, dtype) in enumerate(zip(shapes, node.dtypes, strict=True)):
