@@ -1,5 +1,7 @@
 """What is left in memory of a step compiled by XLA: chains of elementwise operations are one kernel."""
 
+from dataclasses import replace
+
 import pytest
 from steps import Step, live_bytes, story
 
@@ -136,6 +138,19 @@ def test_that_every_schedule_runs_everything_once_after_what_it_reads():
         at = {number: place for place, number in enumerate(order[::2])}
         for number, operation in enumerate(trace.operations):
             assert all(at[number] < at[later] for later in operation.then)
+
+
+def test_that_an_order_in_which_a_loop_could_not_run_is_left_out():
+    """Two rounds of a loop: as written, both rounds of its first operation come before its second."""
+    step = Step()
+    state = step.make("MatMul", size=10)
+    for _ in range(2):
+        state = step.make("MatMul", step.make("MatMul", state, size=10), size=10)
+    trace = step.trace()
+    looped = [replace(each, source=source) for each, source in zip(trace.operations, (0, 1, 2, 1, 2), strict=True)]
+    trace = replace(trace, operations=tuple(looped))
+    orders = [order[::2] for order in schedules(trace, 8)]
+    assert orders == [[0, 1, 2, 3, 4]] * 2
 
 
 def test_that_the_greedy_schedule_frees_before_it_takes():
