@@ -1,5 +1,6 @@
 """Traces of tiny models by a real worker, each made once for the whole session."""
 
+from planner_app.core.allocate import live, state_bytes
 from planner_app.core.device import Device, cpu_device, custom_device
 from planner_app.core.estimate import Estimate, estimate
 from planner_app.core.memory import Memory
@@ -35,11 +36,20 @@ class Lab:
         return self._memories[key]
 
     def live(self, model: CheckedModel, batch: int, **setup) -> int:
-        return self.memory(model, **setup).point(batch).live_bytes
+        return live_bytes(self.memory(model, **setup), batch)
 
     def estimate(self, model: CheckedModel, setup: Setup, device: Device = CARD) -> Estimate:
         target = "gpu:8.0" if device.cuda else "cpu"
         return estimate(self.of(model, setup.step(target)), setup, device)
+
+
+def live_bytes(memory: Memory, batch: int) -> int:
+    """Without the band, which takes longest to work out."""
+    return live(memory.trace, memory.buffers(batch), batch)[0]
+
+
+def between_steps(memory: Memory, batch: int) -> int:
+    return state_bytes(memory.trace, memory.buffers(batch), batch)
 
 
 def role_bytes(memory: Memory, *roles: Role, batch: int = 8) -> int:

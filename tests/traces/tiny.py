@@ -61,6 +61,15 @@ def conv_net(blocks: int = 2, *, normed: bool = True) -> CheckedModel:
     return chain(*layers, layer("GlobalAveragePooling2D", "pool"), layer("Dense", "out", units=4))
 
 
+def gelu_net(blocks: int = 5) -> CheckedModel:
+    """A convolution and a gelu each time, which keeps several tensors for its gradient unless it is rematerialised."""
+    layers = [input_layer(16, 16, 3)]
+    for n in range(blocks):
+        layers.append(layer("Conv2D", f"conv_{n}", filters=8, kernel_size=3, padding="same"))
+        layers.append(layer("Activation", f"gelu_{n}", activation="gelu"))
+    return chain(*layers, layer("GlobalAveragePooling2D", "pool"), layer("Dense", "out", units=4))
+
+
 def transformer(length: int = 8, width: int = 16) -> CheckedModel:
     return functional(
         input_layer(length, width),
@@ -76,5 +85,5 @@ def transformer(length: int = 8, width: int = 16) -> CheckedModel:
     )
 
 
-def lstm(length: int | None = 6) -> CheckedModel:
-    return chain(input_layer(length, 8), layer("LSTM", "lstm", units=16), layer("Dense", "out", units=4))
+def recurrent(length: int | None = 6, kind: str = "LSTM") -> CheckedModel:
+    return chain(input_layer(length, 8), layer(kind, kind.lower(), units=16), layer("Dense", "out", units=4))
