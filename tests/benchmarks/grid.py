@@ -1,6 +1,6 @@
 """The whole chart of ResNet50 against one real first training step of it, in one run on one machine.
 
-    python tests/benchmarks/grid.py [THREADS]
+    python tests/benchmarks/grid.py
 
 64 batch sizes x 4 precisions x 8 GPU counts x 10 devices, from a cold cache and from a warm one. The chart should take
 less time than the first step of `fit` at a batch of 8 does in a fresh process, and less than 0.3 s once it is known.
@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from planner_app.commands.setup_arguments import target_of
@@ -63,15 +62,15 @@ def setups() -> list[Setup]:
     ]
 
 
-def chart(model: CheckedModel, folder: Path, devices: list[Device], threads: int) -> tuple[int, dict[str, float]]:
+def chart(model: CheckedModel, folder: Path, devices: list[Device]) -> tuple[int, dict[str, float]]:
     """How many points fit, and the seconds that traces and replays took."""
     tracer = Tracer(model, TraceCache(folder))
     began = time.monotonic()
     wanted: dict[StepSetup, None] = {}
     for device in devices:
         wanted |= {setup.step(target_of(device)): None for setup in setups()}
-    with ThreadPoolExecutor(threads) as pool:
-        memories = dict(zip(wanted, pool.map(tracer.memory, wanted), strict=True))
+    tracer.prepare(wanted)
+    memories = {setup: tracer.memory(setup) for setup in wanted}
     traced = time.monotonic()
     fits = 0
     for device in devices:
@@ -86,7 +85,6 @@ def chart(model: CheckedModel, folder: Path, devices: list[Device], threads: int
 
 
 def main() -> None:
-    threads = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "resnet50.json")
         python(SAVE, str(path))
@@ -97,7 +95,7 @@ def main() -> None:
             kept = Path(folder, name)
             found = [find_device(each) for each in devices]
             for state in ("cold", "warm", "warm again"):
-                fits, seconds = chart(model, kept, found, threads)
+                fits, seconds = chart(model, kept, found)
                 told = ", ".join(f"{what} {value:.2f}" for what, value in seconds.items())
                 points = len(setups()) * len(devices)
                 print(f"{name}, {state}: {points} points, {fits} fit: {told}: {seconds['whole'] / step:.2f} x the step")
