@@ -28,11 +28,11 @@ class Case:
 # accumulation and the update of every weight at once. A test of the suite.
 SMALL = (
     Case("plain_cnn", 16),
-    Case("residual", 8, "mixed_bfloat16", "sgd:momentum=0.9"),
+    Case("autoencoder", 8, "mixed_bfloat16", "sgd:momentum=0.9"),
     Case("transformer", 4),
     Case("gru", 32, optimizer="rmsprop"),
-    Case("mlp", 64, accumulate=2),
-    Case("two_towers", 256, optimizer="adagrad"),
+    Case("residual", 8, accumulate=2),
+    Case("two_towers", 256),
 )
 
 ALL = (
@@ -41,6 +41,7 @@ ALL = (
     Case("plain_cnn", 20, "mixed_float16", "rmsprop"),
     Case("vgg", 12),
     Case("vgg", 5, "float64", "sgd"),
+    Case("residual", 8, "mixed_bfloat16", "sgd:momentum=0.9"),
     Case("residual", 32),
     Case("residual", 16, accumulate=2),
     Case("resnet50", 4),
@@ -72,6 +73,7 @@ ALL = (
     Case("text_cnn", 64),
     Case("two_towers", 1024),
     Case("two_towers", 256, optimizer="sgd"),
+    Case("two_towers", 256, optimizer="adagrad"),
     Case("siamese", 16),
     Case("autoencoder", 32, optimizer="adam:use_ema=true"),
     Case("variational", 32),
@@ -79,6 +81,7 @@ ALL = (
     Case("frozen", 16, "mixed_float16"),
     Case("two_outputs", 16, optimizer="adam:amsgrad=true"),
     Case("frames", 4),
+    Case("mlp", 64, accumulate=2),
     Case("mlp", 128, accumulate=4),
     Case("mlp", 256, optimizer="lamb"),
     Case("mlp", 64, optimizer="ftrl"),

@@ -27,7 +27,7 @@ class Compared:
 
     @property
     def live_bytes(self) -> int:
-        """The same in every process, but where a tensor has more than 64 readers: edgeset.h then orders by address."""
+        """The same in every process, unless the order of more than eight readers matters: edgeset.h goes by address."""
         return _middle(run.live_bytes for run in self.inline)
 
     @property
