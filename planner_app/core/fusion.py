@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
-from planner_app.core.trace import Access, Operation, StepTrace, Value
+from planner_app.core.trace import Access, Operation, StepTrace
 
 # Library calls and kernels of their own: what they read and write is in memory.
 OPAQUE = frozenset(
@@ -22,8 +22,6 @@ OPAQUE = frozenset(
     "ResizeNearestNeighborGrad TensorListStack TensorListFromTensor XlaDynamicUpdateSlice "
     "ResourceScatterAdd ResourceScatterSub".split()
 )
-# Of those, the ones that may write where they read (hlo_dataflow_analysis.cc CanShareOperandBufferWithUser).
-IN_PLACE = frozenset("TensorScatterUpdate TensorScatterAdd XlaDynamicUpdateSlice CollectiveReduceV2".split())
 # Reductions take in what they read and leave their own result in memory; a softmax is two of them.
 REDUCING = frozenset("Sum Mean Max Min Prod All Any ArgMax ArgMin BiasAddGrad L2Loss Softmax LogSoftmax".split())
 # gpu_fusible.cc IsExpensiveToRepeat / hlo_opcode cost: computed once, so kept when several kernels want them.
@@ -39,7 +37,9 @@ MOST_SOURCES = 16  # a kernel that would read more than this from memory is cut 
 def fused(trace: StepTrace) -> StepTrace:
     """The trace with only those values in memory that XLA keeps; operations that are fused away are gone.
 
-    Variables are updated where they lie: their buffers are given to the program and taken back.
+    Variables are updated where they lie: their buffers are given to the program and taken back. Other results get a
+    buffer of their own: the compiler shares one only between equal shapes and layouts, which at the peak of real
+    programs was hardly ever seen.
     """
     readers = _reader_types(trace)
     sources: list[tuple[int, ...]] = [()] * len(trace.values)
@@ -58,7 +58,7 @@ def fused(trace: StepTrace) -> StepTrace:
             elif value.scratch and not readers[made] and kind not in OPAQUE:
                 continue
             elif _is_kept(kind, readers[made], reads):
-                values[made] = _own(value, () if kind in _SEPARATE else reads, trace)
+                values[made] = replace(value, alias=-1, forward=(), holds=(), scratch=False)
                 sources[made] = (made,)
                 makes.append(made)
             else:
@@ -68,7 +68,6 @@ def fused(trace: StepTrace) -> StepTrace:
     return _linked(replace(trace, operations=tuple(operations), values=tuple(values)))
 
 
-_SEPARATE = OPAQUE - IN_PLACE
 _WRITES = (Access.REPLACE, Access.UPDATE, Access.TOUCH)
 
 
@@ -78,12 +77,6 @@ def _is_kept(kind: str, readers: list[str], reads: tuple[int, ...]) -> bool:
     if any(reader in OPAQUE for reader in readers):
         return True
     return (kind in EXPENSIVE and len(readers) > 1) or len(reads) > MOST_SOURCES
-
-
-def _own(value: Value, shares: tuple[int, ...], trace: StepTrace) -> Value:
-    """A kernel's result, in the buffer of something it reads for the last time if that has the same size."""
-    forward = tuple(read for read in shares if trace.values[read].size == value.size)
-    return replace(value, alias=-1, forward=forward, holds=(), scratch=False)
 
 
 def _reader_types(trace: StepTrace) -> list[list[str]]:

@@ -24,8 +24,9 @@ CONVOLUTIONS = frozenset(
 )
 WORKSPACE_LIMIT_BYTES = 8 << 30
 PREALLOCATED_STEPS = 2  # one region for everything: the second step finds it as every later one does
-# What the compiler fuses and how it schedules is a model here: how far its block of memory may be off.
-FUSION_BAND = (0.85, 1.2)
+# What the compiler fuses and how it schedules is a model here. Held against programs compiled for an H100, its block of
+# memory came out 0 to 14 % too small, and 29 % in one of twelve.
+FUSION_BAND = (0.95, 1.3)
 COMMON_BATCH = 32  # the order of a compiled step is worked out once, at a batch that many use
 
 

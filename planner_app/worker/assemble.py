@@ -29,7 +29,7 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
     if traced.reduction and not setup.replicated:
         traced.reduction.leave_out(meta)
     definition = rewritten(meta, setup.target, setup.xla)
-    graph = Graph(definition, traced.batch, traced.prime, setup.target)
+    graph = Graph(definition, traced.batch, traced.prime, setup.target, setup.xla)
     report(4, 5, "following the step")
     names = Attribution(traced.model)
     sources = tuple(Source(n.name, n.type, names.layer(n.name), names.phase(n.name)) for n in graph.nodes)

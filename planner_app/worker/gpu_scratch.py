@@ -8,8 +8,11 @@ from math import prod
 
 import tensorflow as tf
 
+from planner_app.core.trace import Size
 from planner_app.worker.kernel_call import Call, Scratch
 from planner_app.worker.shared_scratch import einsum, reduction
+
+GEMM_WORKSPACE_BYTES = 4 << 20  # GemmConfig::kDefaultWorkspace
 
 
 def _softmax(call: Call) -> Iterator[Scratch]:
@@ -62,6 +65,23 @@ def _is_lopsided(call: Call, image: tuple[int, ...], kernel: tuple[int, ...]) ->
     return False
 
 
+def _pool_gradient_by_xla(call: Call) -> Iterator[Scratch]:
+    """select_and_scatter_expander.cc: the forward pass again with four indices for each result, and zeros to add to."""
+    yield Scratch(call.output_size)
+    yield Scratch(call.input_size(1))
+    for _ in range(4):
+        yield Scratch(call.size_of(call.inputs[1].shape, tf.float32))
+
+
+def _product_by_xla(_call: Call) -> Iterator[Scratch]:
+    """gemm_workspace_rewriter.cc: every call of cuBLAS brings its workspace as a result of its own."""
+    yield Scratch(Size(GEMM_WORKSPACE_BYTES))
+
+
+XLA_RULES: dict[str, Callable[[Call], Iterator[Scratch]]] = {
+    **dict.fromkeys(("MaxPoolGrad", "MaxPool3DGrad"), _pool_gradient_by_xla),
+    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"), _product_by_xla),
+}
 GPU_RULES: dict[str, Callable[[Call], Iterator[Scratch]]] = {
     "Einsum": einsum,
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),

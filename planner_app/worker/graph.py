@@ -48,8 +48,8 @@ class Graph:
         on_gpu: Integers that steer the step live in the host's memory, not the device's.
     """
 
-    def __init__(self, definition: Any, batch: int, prime: int, target: str) -> None:
-        self.batch, self.prime = batch, prime
+    def __init__(self, definition: Any, batch: int, prime: int, target: str, xla: bool = False) -> None:
+        self.batch, self.prime, self.xla = batch, prime, xla
         self.on_gpu = target != "cpu"
         self._sizes: dict[int, Size] = {}
         with tf.Graph().as_default() as graph:

@@ -12,7 +12,7 @@ from math import prod
 import tensorflow as tf
 
 from planner_app.core.trace import Size
-from planner_app.worker.gpu_scratch import GPU_RULES
+from planner_app.worker.gpu_scratch import GPU_RULES, XLA_RULES
 from planner_app.worker.kernel_call import Call, Scratch
 from planner_app.worker.shared_scratch import einsum, reduction
 
@@ -30,7 +30,8 @@ LOW_PRECISION = (tf.float16, tf.bfloat16)
 
 
 def scratch_of(call: Call) -> Iterator[Scratch]:
-    rule = (GPU_RULES if call.graph.on_gpu else CPU_RULES).get(call.node.type)
+    rules = XLA_RULES if call.graph.xla else GPU_RULES if call.graph.on_gpu else CPU_RULES
+    rule = rules.get(call.node.type)
     return rule(call) if rule else iter(())
 
 

@@ -8,7 +8,7 @@ from steps import Step
 from planner_app.core.breakdown import MEANING, Term, snapshot
 from planner_app.core.device import cpu_device, custom_device
 from planner_app.core.estimate import Estimate, LayerMemory, estimate
-from planner_app.core.memory import Memory, workspace_bytes
+from planner_app.core.memory import FUSION_BAND, Memory, workspace_bytes
 from planner_app.core.runtime import allocator_limit_bytes, outside_bytes
 from planner_app.core.setup import Jit, Setup
 from planner_app.core.trace import Access, Phase, Role, Size, StepTrace
@@ -160,8 +160,8 @@ def test_that_compiled_by_xla_it_is_one_block_beside_the_arguments():
     block = 990 + 4 + 1000 + 500  # a library call's own scratch is the program's too
     assert found.xla
     assert found.peak_bytes == found.state_bytes + block
-    assert found.low_bytes == found.state_bytes + int(block * 0.85)
-    assert found.high_bytes == found.state_bytes + int(block * 1.2)
+    assert found.low_bytes == found.state_bytes + int(block * FUSION_BAND[0])
+    assert found.high_bytes == found.state_bytes + int(block * FUSION_BAND[1])
     assert "allocator overhead" not in found.breakdown
 
 
