@@ -24,7 +24,8 @@ def show(result: Estimate, console: Console) -> None:
 def _verdict(result: Estimate) -> Text:
     setup = result.setup
     text = Text(f"{format_bytes(result.peak_bytes)}", style="bold")
-    text.append(f" in use at the peak on each GPU, {format_bytes(result.low_bytes)} to ", style="not bold")
+    each = " on each GPU" if setup.gpus > 1 else ""
+    text.append(f" in use at the peak{each}, {format_bytes(result.low_bytes)} to ", style="not bold")
     text.append(f"{format_bytes(result.high_bytes)}\n", style="not bold")
     if result.capacity_bytes is not None:
         spare = result.capacity_bytes - result.peak_bytes

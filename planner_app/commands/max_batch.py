@@ -70,10 +70,11 @@ def _text(answer: dict[str, object], gpus: int) -> Text:
     if not answer["batch"]:
         return Text(f"Not even one sample on each GPU fits: it needs {peak}, the allocator gets {limit}.", style="red")
     text = Text(f"{answer['batch']}", style="bold green")
-    text.append(f" samples per update fit: {peak} of {limit} on each GPU", style="not bold default")
+    each = " on each GPU" if gpus > 1 else ""
+    text.append(f" samples per update fit: {peak} of {limit}{each}", style="not bold default")
     if gpus > 1 or answer["accumulate"] != 1:
         text.append(f", {answer['per_gpu_batch']} at a time", style="not bold default")
-    rounded = f"\nas a multiple of 8 on each GPU {answer['multiple_of_8']}, as a power of two {answer['power_of_2']}"
+    rounded = f"\nas a multiple of 8{each} {answer['multiple_of_8']}, as a power of two {answer['power_of_2']}"
     text.append(rounded, style="not bold dim default")
     text.append(f"\n{answer['sure_batch']} fit even at the high end of the band", style="not bold dim default")
     return text
