@@ -14,6 +14,7 @@ MODELS = {
     "transformer": tiny.transformer(),
     "lstm": tiny.recurrent(),
 }
+MIB = 1 << 20
 TARGETS = ("cpu", "gpu:8.0", "xla")
 SIZES = (1, 2, 3, 4, 7, 8, 16, 31, 32, 64, 100, 256, 512)
 
@@ -210,9 +211,13 @@ def test_that_rematerialised_layers_keep_less(lab: Lab, mode, target):
 
 
 @pytest.mark.parametrize("name", ["dense", "conv", "transformer"])
-def test_that_compiled_by_xla_a_step_needs_no_more(lab: Lab, name):
+def test_that_compiled_by_xla_a_step_grows_no_faster(lab: Lab, name):
+    """Apart from cuBLAS' workspace of 4 MiB, which tiny models have less than, fusion only takes away."""
+    compiled, plain = lab.memory(MODELS[name], "xla"), lab.memory(MODELS[name])
     for batch in (32, 256, 1024):
-        assert lab.live(MODELS[name], batch, target="xla") <= lab.live(MODELS[name], batch)
+        assert live_bytes(compiled, batch) <= live_bytes(plain, batch) + 4 * MIB
+    grown = [live_bytes(memory, 8192) - live_bytes(memory, 4096) for memory in (compiled, plain)]
+    assert 0 < grown[0] <= grown[1]
 
 
 def test_that_a_recurrent_layer_is_not_compiled_on_a_gpu(lab: Lab):
