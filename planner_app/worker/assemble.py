@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from planner_app.core.allocate import live, state_bytes
 from planner_app.core.liveness import folded_values, replay
@@ -15,7 +16,8 @@ from planner_app.core.trace import Constant, Phase, Role, Source, StepTrace, Var
 from planner_app.worker.attribution import Attribution
 from planner_app.worker.crowding import crowded_sums, first_crowded_batch
 from planner_app.worker.graph import Graph
-from planner_app.worker.rewrite import INPUT_PREFIX, meta_graph, rewritten, step_graph
+from planner_app.worker.replicas import SCOPE as REDUCTION
+from planner_app.worker.rewrite import INPUT_PREFIX, meta_graph, rewritten
 from planner_app.worker.traced import Traced
 from planner_app.worker.unroll import Unroller
 
@@ -25,7 +27,7 @@ HANDLE_BYTES = 200
 
 def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str], None]) -> StepTrace:
     report(3, 5, "rewriting the graph for the device")
-    meta, captured = step_graph(traced.step)
+    meta = meta_graph_pb2.MetaGraphDef.FromString(traced.step)
     if traced.reduction and not setup.replicated:
         traced.reduction.leave_out(meta)
     definition = rewritten(meta, setup.target, setup.xla)
@@ -33,7 +35,7 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
     report(4, 5, "following the step")
     names = Attribution(traced.model)
     sources = tuple(Source(n.name, n.type, names.layer(n.name), names.phase(n.name)) for n in graph.nodes)
-    variables = _variables(graph, captured, names)
+    variables = _variables(graph, traced.captured, names)
     if setup.replicated and graph.on_gpu:
         # OwnedMultiDeviceIterator with a device-side prefetch of one: the next batch is there before this one is done.
         ahead = {f"prefetched_{name}": entry for name, entry in variables.items() if entry[2] is Role.INPUT}
@@ -114,7 +116,7 @@ def _with_updated_layers(
     layers = [source.layer for source in sources]
     for operation in reversed(operations):
         place = operation.source
-        if layers[place] or sources[place].phase is not Phase.UPDATE:
+        if layers[place] or sources[place].phase is not Phase.UPDATE or sources[place].name.startswith(f"{REDUCTION}/"):
             continue
         if operation.variable >= 0:
             layers[place] = variables[operation.variable].layer

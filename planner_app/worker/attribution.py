@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from planner_app.core.trace import Phase, Role
+from planner_app.worker.replicas import SCOPE as REDUCTION
 
 GRADIENTS = "gradient_tape/"
 NUMBERED = re.compile(r"_\d+$")
@@ -35,6 +36,8 @@ class Attribution:
             self._owner[id(variable.value)] = _slot_owner(variable.path, slots)
 
     def phase(self, name: str) -> Phase:
+        if name.startswith(f"{REDUCTION}/"):
+            return Phase.UPDATE
         if any(scope in name for scope in self._updates):
             return Phase.UPDATE
         if GRADIENTS in name or name.split("/")[-1].startswith("AddN"):

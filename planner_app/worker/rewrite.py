@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_graph_pb2, rewriter_config_pb2
-from tensorflow.python.grappler import cluster, tf_optimizer
+from tensorflow.python.grappler import _pywrap_tf_optimizer, cluster
 
 TASK = "/job:localhost/replica:0/task:0"
 CPU = f"{TASK}/device:CPU:0"
@@ -71,7 +71,7 @@ def _make_constant(node: Any, value: Any) -> None:
 
 
 def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
-    """What Grappler makes of the graph for the target: "cpu", or "gpu:8.0" for a compute capability.
+    """What Grappler makes of the graph, which it takes apart, for "cpu" or for the compute capability of "gpu:8.0".
 
     XLA takes the graph as it is and does the rest in its own way: only functions are inlined and dead ends cut off.
     """
@@ -89,7 +89,20 @@ def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
     if kind == "gpu":
         environment = {"architecture": capability or "8.0", "cuda": "12050", "cudnn": "9030"}
         devices.append(device_properties(GPU, "GPU", environment))
-    return tf_optimizer.OptimizeGraph(options, meta, verbose=False, cluster=cluster.Cluster(devices=devices))
+    return _optimized(options, meta, cluster.Cluster(devices=devices))
+
+
+def _optimized(options: Any, meta: Any, devices: Any) -> Any:
+    """tf_optimizer.OptimizeGraph, without a second copy of the graph while Grappler works on its own."""
+    wanted = meta.SerializeToString()
+    meta.graph_def.Clear()
+    graph = graph_pb2.GraphDef()
+    graph.ParseFromString(
+        _pywrap_tf_optimizer.TF_OptimizeGraphSerialized(
+            devices.tf_cluster, options.SerializeToString(), wanted, False, "step", False
+        )
+    )
+    return graph
 
 
 def _pruned(meta: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,18 +12,22 @@ import keras
 from planner_app.core.model import CheckedModel
 from planner_app.core.setup import StepSetup
 from planner_app.worker.replicas import Reduction
+from planner_app.worker.rewrite import step_graph
 from planner_app.worker.step import build, trace_batch, trace_step
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
     """Attributes:
+    step: The graph of the step, written down: that takes a fraction of the memory of the function it was traced to.
+    captured: The variable behind each resource of the graph.
     batch: The batch traced with; `prime` is its factor that no other size has.
     reduction: What adds up gradients over GPUs, where there is such a thing in the step.
     """
 
     model: keras.Model
-    step: Any
+    step: bytes
+    captured: dict[str, Any]
     batch: int
     prime: int
     reduction: Reduction | None
@@ -41,7 +46,9 @@ def traced(checked: CheckedModel, setup: StepSetup, identity: bytes, report: Cal
         reduction = Reduction(model.optimizer) if setup.replicated or _can_be_replicated(setup) else None
         report(2, 5, "tracing the training step")
         batch, prime = trace_batch(model)
-        _last[key] = Traced(model, trace_step(model, batch), batch, prime, reduction)
+        meta, captured = step_graph(trace_step(model, batch))
+        _last[key] = Traced(model, meta.SerializeToString(), captured, batch, prime, reduction)
+        gc.collect()  # the function's graph is full of cycles
     return _last[key]
 
 
