@@ -70,6 +70,7 @@ class Summary:
     in_use_worst: float
     in_band: int
     ordinary_cases: int
+    ordinary_processes: int
     ordinary_below: int
     band_median: float
     seconds_median: float
@@ -85,6 +86,7 @@ def summary(compared: Sequence[Compared]) -> Summary:
         in_use_worst=max(abs(one.in_use_error) for one in compared),
         in_band=sum(one.in_band for one in compared),
         ordinary_cases=len(ordinary),
+        ordinary_processes=min((len(one.ordinary) for one in ordinary), default=0),
         ordinary_below=sum(one.stayed_below for one in ordinary),
         band_median=median(one.band_width for one in compared),
         seconds_median=median(one.estimated.seconds for one in compared),

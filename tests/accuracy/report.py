@@ -50,8 +50,8 @@ def sentences(all_of_it: Summary, versions: str) -> str:
     ]
     if s.ordinary_cases:
         lines.append(
-            f"- Ordinary runs (`train_on_batch`, TensorFlow's thread pool) stayed below the upper end of the band in "
-            f"{s.ordinary_below} of {s.ordinary_cases} cases."
+            f"- Ordinary runs (`train_on_batch`, TensorFlow's thread pool, {s.ordinary_processes} processes each) "
+            f"stayed below the upper end of the band in {s.ordinary_below} of {s.ordinary_cases} cases."
         )
     return "\n".join(lines)
 
