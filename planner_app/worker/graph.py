@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from planner_app.core.trace import Size
 
 # A constant larger than this is never needed for its content: it is no shape, index or loop bound.
 LARGEST_KNOWN_CONSTANT = 4096
+MOST_PADDED = 4
 
 
 @dataclass(slots=True)
@@ -86,6 +89,8 @@ class Graph:
     def size(self, shape: tuple[int, ...], dtype: Any) -> Size:
         if self.on_gpu and dtype == tf.int32:
             return Size()  # GPU kernels for int32 are registered with HostMemory
+        if any(self._is_padded(dimension) for dimension in shape):
+            return self._product(shape, dtype.size)
         total = dtype.size
         for dimension in shape:
             total *= dimension
@@ -93,6 +98,26 @@ class Graph:
         if size is None:
             size = self._sizes[total] = self.over_batch(total)
         return size
+
+    def _is_padded(self, dimension: int) -> bool:
+        """A few rows beside those of the batch: a row of zeros before the values of a sparse gradient, say."""
+        return dimension > self.batch and 0 < dimension % self.batch <= MOST_PADDED
+
+    def _product(self, shape: tuple[int, ...], item: int) -> Size:
+        """Sizes where some dimension is a multiple of the batch and a little more, multiplied out."""
+        total = [Fraction(item), Fraction(0), Fraction(0)]
+        for dimension in shape:
+            if self._is_padded(dimension):
+                rows, more = divmod(dimension, self.batch)
+            else:
+                grows = dimension % self.prime == 0
+                rows, more = (Fraction(dimension, self.batch), 0) if grows else (0, dimension)
+            total = [
+                total[0] * more,
+                total[1] * more + total[0] * rows,
+                total[2] * more + total[1] * rows,
+            ]
+        return Size(*(ceil(part) for part in total))
 
     def over_batch(self, total: int) -> Size:
         """A total at the traced batch, as it grows with the batch."""
