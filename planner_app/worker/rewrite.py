@@ -89,6 +89,9 @@ def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
     if kind == "gpu":
         environment = {"architecture": capability or "8.0", "cuda": "12050", "cudnn": "9030"}
         devices.append(device_properties(GPU, "GPU", environment))
+        # A second round, as TensorFlow has it, took a third more time and changed live bytes by less than 0.001 % on
+        # ResNet50, EfficientNetB0 and a transformer.
+        options.graph_options.rewrite_options.meta_optimizer_iterations = rewriter_config_pb2.RewriterConfig.ONE
     return _optimized(options, meta, cluster.Cluster(devices=devices))
 
 
