@@ -49,8 +49,9 @@ def sentences(all_of_it: Summary, versions: str) -> str:
         f"within the band in {s.in_band} of {s.cases} cases. The band is {s.band_median:.0%} wide (median).",
     ]
     if s.ordinary_cases:
+        processes = "a process" if s.ordinary_processes == 1 else f"{s.ordinary_processes} processes"
         lines.append(
-            f"- Ordinary runs (`train_on_batch`, TensorFlow's thread pool, {s.ordinary_processes} processes each) "
+            f"- Ordinary runs (`train_on_batch`, TensorFlow's thread pool, {processes} for each case) "
             f"stayed below the upper end of the band in {s.ordinary_below} of {s.ordinary_cases} cases."
         )
     return "\n".join(lines)
