@@ -5,20 +5,11 @@ It hands out chunks, not bytes: requests are rounded to 256, a free chunk less t
 """
 
 from bisect import bisect_left, insort
-from dataclasses import dataclass
 
 ROUNDING = 256  # kMinAllocationSize
 BINS = 21  # kNumBins: 256 B, 512 B ... 256 MiB and more
 LARGEST_SLACK = 128 << 20  # a chunk with this much to spare is split, however small the ratio
 FIRST_REGION = 2 << 20  # with memory growth; without it the first region is the whole limit
-
-
-@dataclass(frozen=True, slots=True)
-class OutOfMemory:
-    """The request that did not fit, and what was in use when it came."""
-
-    request_bytes: int
-    in_use_bytes: int
 
 
 def rounded(request_bytes: int) -> int:
@@ -42,7 +33,7 @@ class Allocator:
 
     def allocate(self, request_bytes: int) -> int:
         """The number of the chunk that serves the request, or -1 when memory runs out."""
-        size = -(-request_bytes // ROUNDING) * ROUNDING or ROUNDING
+        size = rounded(request_bytes)
         chunk = self._find(size)
         if chunk < 0:
             if not self._extend(size):

@@ -42,7 +42,6 @@ MADE_AS_SCRATCH = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "All", "Any", 
 # Kernels that take their scratch memory before their output.
 SCRATCH_FIRST = frozenset({"MaxPoolGrad", "Einsum"})
 
-NOTHING = frozenset("NoOp ControlTrigger VarHandleOp Assert DestroyResourceOp VarIsInitializedOp".split())
 
 # tensor.h IsDim0SliceAligned and EIGEN_MAX_ALIGN_BYTES: a slice may share its buffer when it starts on this boundary.
 ALIGNMENT = 64

@@ -35,10 +35,8 @@ def _known_shape(unroller: Unroller, node: Node, port: int, candidate: Any) -> t
     raise unroller.unknown(node)
 
 
-def _list_token(
-    unroller: Unroller, node: Node, tensor_list: TensorList, holds: tuple[int, ...] = (), **kw: Any
-) -> Token:
-    value = unroller.value(size=unroller.size_index(Size()), holds=holds, **kw)
+def _list_token(unroller: Unroller, node: Node, tensor_list: TensorList, holds: tuple[int, ...] = ()) -> Token:
+    value = unroller.value(size=unroller.size_index(Size()), holds=holds)
     return unroller.token(value, (), node.dtypes[0], list=tensor_list)
 
 

@@ -120,39 +120,32 @@ class Unroller:
         self._tell(node, frame, iteration, outputs, number)
 
     def _tell(self, node: Node, frame: Frame, iteration: int, outputs: list[Token | None], number: int) -> None:
-        waiting, arrived = frame.waiting[iteration], frame.arrived[iteration]
         nodes = self.graph.nodes
-        for reader_id, slot, port in node.readers:
+        for reader, slot, port in node.readers:
             token = outputs[port]
-            if token is None:
-                continue
-            reader = nodes[reader_id]
-            entry = arrived.get(reader_id)
-            if entry is None:
-                entry = arrived[reader_id] = ([None] * len(reader.inputs), [])
-            entry[0][slot] = token
-            entry[1].append(number)
-            if reader.type == "Merge":
-                left = 0 if reader_id not in waiting else -1
-            else:
-                left = waiting.get(reader_id, len(reader.inputs) + len(reader.controls)) - 1
-            waiting[reader_id] = left
-            if left == 0:
-                self._queue.append((reader, frame, iteration))
-        if all(token is None for token in outputs) and outputs:
+            if token is not None:
+                self._arrive(nodes[reader], frame, iteration, number)[slot] = token
+        if outputs and all(token is None for token in outputs):
             return
-        for reader_id in node.followers:
-            reader = nodes[reader_id]
-            if reader.type == "Merge":
-                continue
-            entry = arrived.get(reader_id)
-            if entry is None:
-                entry = arrived[reader_id] = ([None] * len(reader.inputs), [])
-            entry[1].append(number)
-            left = waiting.get(reader_id, len(reader.inputs) + len(reader.controls)) - 1
-            waiting[reader_id] = left
-            if left == 0:
-                self._queue.append((reader, frame, iteration))
+        for follower in node.followers:
+            if nodes[follower].type != "Merge":
+                self._arrive(nodes[follower], frame, iteration, number)
+
+    def _arrive(self, reader: Node, frame: Frame, iteration: int, number: int) -> list[Token | None]:
+        """One more edge has been told; with the last one (a Merge: with the first) the reader is ready."""
+        waiting, arrived = frame.waiting[iteration], frame.arrived[iteration]
+        entry = arrived.get(reader.id)
+        if entry is None:
+            entry = arrived[reader.id] = ([None] * len(reader.inputs), [])
+        entry[1].append(number)
+        if reader.type == "Merge":
+            left = 0 if reader.id not in waiting else -1
+        else:
+            left = waiting.get(reader.id, len(reader.inputs) + len(reader.controls)) - 1
+        waiting[reader.id] = left
+        if left == 0:
+            self._queue.append((reader, frame, iteration))
+        return entry[0]
 
     # --- one kernel ------------------------------------------------------------------------------------------------
     def _execute(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
