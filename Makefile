@@ -11,12 +11,21 @@ unexport PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint style types imports format accuracy bench clean distclean
+.PHONY: help run commands test lint style types imports format accuracy pictures bench clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(READY) ## plimsoll on the small model that ships with it
+run: $(READY) ## the app on the small model that ships with it; without a screen, its commands and a picture of the window
+ifneq ($(or $(DISPLAY),$(WAYLAND_DISPLAY)),)
+	$(BIN)/plimsoll $(DEMO)
+else
+	$(MAKE) --no-print-directory commands
+	$(BIN)/plimsoll $(DEMO) --picture $(WRITTEN)/app.png
+	@echo && echo "There is no screen here: $(WRITTEN)/app.png shows the window that \`plimsoll $(DEMO)\` opens."
+endif
+
+commands: $(READY) ## what plimsoll says about that model on the command line
 	$(call on_demo,describe)
 	$(call on_demo,estimate,--batch 256 --device "NVIDIA L4")
 	$(call on_demo,sweep,--devices "NVIDIA L4")
@@ -51,6 +60,11 @@ format: $(READY) ## write the code the way lint wants it
 
 accuracy: $(READY) ## hold estimates against measurements; the table goes into the README
 	$(BIN)/python tests/accuracy
+	$(BIN)/python tests/accuracy/compiled.py
+
+pictures: $(READY) ## every panel as the tests draw it, in build/pictures; one of them is the README's
+	$(BIN)/pytest -q tests/gui -k pictures
+	mkdir -p assets && cp build/pictures/app_light_1280x800.png assets/app.png
 
 bench: $(READY) ## how time and memory grow with a model's size
 	@set -e; for script in tests/benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script; done
@@ -67,7 +81,7 @@ $(READY): pyproject.toml
 	@$(SUITABLE) $(BIN)/python 2>/dev/null || { $(FIND_PYTHON) && "$$python" -m venv --clear $(VENV); }
 	@echo "Installing what plimsoll needs into $(VENV); TensorFlow is large, so the first time takes minutes."
 	@$(BIN)/python -m pip install --quiet "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --editable ".[tensorflow,legacy]" --group dev
+	@$(BIN)/python -m pip install --quiet --editable ".[app,tensorflow,legacy]" --group dev
 	@touch $@
 
 # A Python that can be started, is of a version that TensorFlow has wheels for, and can make environments.

@@ -1,30 +1,31 @@
 """The command line. Exit codes: 0 fine, 1 error, 2 wrong usage, 3 does not fit.
 
+`plimsoll` alone opens the app, `plimsoll MODEL` opens it with a model.
+
 Each command is a module with `HELP`, `add` and `run`. Errors of the user's are sentences; anything else is a bug, and
 this is the one place it reaches.
 """
 
 import importlib
+import os
 import sys
 import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from planner_app import __version__
-from planner_app.commands import describe, devices, estimate, max_batch, sweep
 from planner_app.errors import PlannerError
 
-COMMANDS = {
-    "describe": describe,
-    "estimate": estimate,
-    "sweep": sweep,
-    "max-batch": max_batch,
-    "devices": devices,
-}
+COMMANDS = (
+    "describe estimate sweep max-batch max-input measure calibrate compile plan check script advise doctor shop devices"
+).split()
 
-FINE, ERROR, USAGE = 0, 1, 2
+FINE, ERROR = 0, 1
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT
-WORKER = "--worker"
+WORKER, PICTURE = "--worker", "--picture"
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # any of them tells Qt where to draw
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,13 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to stop
-    parser = _parser()
-    options = parser.parse_args(given)
-    if options.command is None:
-        parser.print_help(sys.stderr)
-        return USAGE
+    if not given or given[0] == PICTURE or _names_a_model(given[0]):
+        return _open_app(given)
+    options = _parser(given[0]).parse_args(given)
     try:
-        return int(COMMANDS[options.command].run(options))
+        return int(_command(options.command).run(options))
     except PlannerError as error:
         return _failed(str(error), error.detail if options.debug else "")
     except KeyboardInterrupt:
@@ -54,14 +53,51 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(f"{type(error).__name__}: {said}. {advice}.", traceback.format_exc() if options.debug else "")
 
 
-def _parser() -> ArgumentParser:
+def _command(name: str) -> Any:
+    """Its module, imported when it is needed: a window need not wait for tables."""
+    return importlib.import_module(f"planner_app.commands.{name.replace('-', '_')}")
+
+
+def _names_a_model(word: str) -> bool:
+    """A mistyped command is no model: a model is there, or looks like one."""
+    return word not in COMMANDS and not word.startswith("-") and (Path(word).exists() or "." in word)
+
+
+def _open_app(given: list[str]) -> int:
+    parser = ArgumentParser(prog="plimsoll", description="Opens the app.")
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a saved Keras model")
+    parser.add_argument(PICTURE, metavar="FILE.png", help="draw the window into a file, without a screen, and leave")
+    options = parser.parse_args(given)
+    if options.picture:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    elif sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
+        return _failed(
+            "There is no screen to open the app on: `plimsoll --help` lists what works in a terminal, and "
+            f"`plimsoll MODEL {PICTURE} FILE.png` draws the window into a file.",
+            "",
+        )
+    try:
+        from planner_app.gui.start import start
+    except ImportError as error:
+        return _failed(
+            f'The app needs Qt, which can\'t be loaded ({error}): install it with pip install "plimsoll[app]". '
+            "`plimsoll --help` lists what works without.",
+            "",
+        )
+    return start(options.model, options.picture)
+
+
+def _parser(word: str) -> ArgumentParser:
+    """Of the command that is named, or of all of them, to be listed."""
     parser = ArgumentParser(
         prog="plimsoll", description="How much Keras training a GPU can carry before it runs out of memory."
     )
     parser.add_argument("--version", action="version", version=f"plimsoll {__version__}")
     parser.set_defaults(debug=False)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, command in COMMANDS.items():
+    parser.epilog = "Without a command the app is opened: plimsoll, or plimsoll MODEL."
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
+    for name in [word] if word in COMMANDS else COMMANDS:
+        command = _command(name)
         sub = commands.add_parser(name, help=command.HELP, description=(command.__doc__ or "").strip())
         sub.add_argument("--debug", action="store_true", help="if something goes wrong, show everything about it")
         command.add(sub)

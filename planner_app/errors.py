@@ -4,6 +4,7 @@
     ├── ModelError       the model file or the user's code: unreadable, refused, unknown classes
     ├── SetupError       a way to train that makes no sense
     ├── DeviceError      a device nobody knows
+    ├── PlanError        a plan that can't be read, or can't be kept
     ├── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
     └── Cancelled        the user said stop
 
@@ -32,6 +33,10 @@ class SetupError(PlannerError):
 
 
 class DeviceError(PlannerError):
+    pass
+
+
+class PlanError(PlannerError):
     pass
 
 

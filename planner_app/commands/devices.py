@@ -1,7 +1,10 @@
 """`plimsoll devices [--search TEXT]`: the devices that are known, what they report and what TensorFlow gets of it."""
 
+import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import fields
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,9 +15,11 @@ from rich.text import Text
 
 from planner_app.commands import arguments, terminal
 from planner_app.core.device import Device, Price
+from planner_app.core.prices import cheapest, is_old
 from planner_app.core.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError
-from planner_app.files.devices import catalogue, user_file
+from planner_app.files.devices import catalogue, schema, user_file
+from planner_app.files.prices import keep_prices, read_prices
 from planner_app.units import format_bytes
 
 HELP = "list the devices that are known"
@@ -26,10 +31,21 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--search", metavar="TEXT", default="", help="only devices with these words in name, architecture or segment"
     )
+    parser.add_argument(
+        "--import-prices",
+        metavar="FILE.csv",
+        help="take prices over into your own list: device,usd_per_hour,usd,provider,date,note",
+    )
+    parser.add_argument("--schema", action="store_true", help="the JSON Schema of a list of devices of your own")
     arguments.add_json(parser)
 
 
 def run(options: Namespace) -> int:
+    if options.schema:
+        sys.stdout.write(schema().decode() + "\n")
+        return 0
+    if options.import_prices:
+        return _import(Path(options.import_prices))
     found = catalogue().search(options.search)
     if not options.search and not options.json:
         found = tuple(device for device in found if device.slice_of is None)
@@ -42,6 +58,17 @@ def run(options: Namespace) -> int:
         terminal.write_json({"devices": [as_json(device) for device in found]})
     else:
         show(found, terminal.output())
+    return 0
+
+
+def _import(path: Path) -> int:
+    users = user_file()
+    lines = read_prices(path, catalogue())
+    keep_prices(lines, users)
+    catalogue.cache_clear()
+    names = dict.fromkeys(line.device.name for line in lines)
+    told = f"{len(lines)} prices of {len(names)} devices are in {users} now: {', '.join(names)}"
+    terminal.output().print(Text(told))
     return 0
 
 
@@ -92,10 +119,11 @@ def _rest(device: Device) -> tuple[str, ...]:
 
 
 def _cheapest(prices: tuple[Price, ...]) -> str:
-    if not prices:
+    least = cheapest(prices, today := date.today())
+    if least is None:
         return UNKNOWN
-    least = min(prices, key=lambda price: price.usd)
-    return f"${least.usd:.2f}, {least.date[:7] if least.date else 'undated'}"
+    old = " (old)" if is_old(least, today) else ""
+    return f"${least.usd:.2f}, {least.date[:7] if least.date else 'undated'}{old}"
 
 
 def _limit(device: Device) -> int | None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
-from planner_app.commands import arguments, terminal
+from planner_app.commands import arguments, calibrated, terminal
 from planner_app.commands.estimate_table import show
-from planner_app.commands.setup_arguments import add_device, add_setup, device_of, setup_of, target_of
+from planner_app.commands.setup_arguments import add_device, add_setup, device_of, setup_of
+from planner_app.core import calibrate
 from planner_app.core.estimate import Estimate, estimate
 from planner_app.jobs.open import check_model
 from planner_app.jobs.tracing import Tracer
@@ -21,6 +22,7 @@ def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser)
     add_device(parser)
+    calibrated.add(parser)
     arguments.add_json(parser)
 
 
@@ -29,8 +31,10 @@ def run(options: Namespace) -> int:
     setup, device = setup_of(options), device_of(options)
     with terminal.progress() as on_progress:
         tracer = Tracer(check_model(options.model, options.custom, on_progress))
-        result = estimate(tracer.memory(setup.step(target_of(device)), on_progress), setup, device)
+        result = estimate(tracer.memory(setup.step(device.target), on_progress), setup, device)
         tracer.keep()
+    if (learnt := calibrated.learnt(options, device, xla=result.xla)) is not None:
+        result = calibrate.calibrated(result, learnt)
     if options.json:
         terminal.write_json(as_json(result) | {"seconds": round(time.monotonic() - started, 3)})
     else:

@@ -1,12 +1,13 @@
-"""`plimsoll max-batch MODEL --device "NVIDIA L4"`: the largest batch that fits, solved, not searched."""
+"""`plimsoll max-batch MODEL --device "NVIDIA L4"`: the largest batch that fits: solved, or tried out (--measured)."""
 
 import time
 from argparse import ArgumentParser, Namespace
 
 from rich.text import Text
 
-from planner_app.commands import arguments, terminal
-from planner_app.commands.setup_arguments import add_device, add_setup, device_of, setup_of, target_of
+from planner_app.commands import arguments, calibrated, max_batch_measured, terminal
+from planner_app.commands.setup_arguments import add_device, add_setup, device_of, setup_of
+from planner_app.core.calibrate import sentence, uncalibrated_limit
 from planner_app.core.runtime import allocator_limit_bytes
 from planner_app.core.sweep import largest_batch
 from planner_app.errors import DeviceError
@@ -25,10 +26,14 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--limit", metavar="SIZE", help="what the allocator may take, as in 8GiB; default: the device's"
     )
+    calibrated.add(parser)
+    max_batch_measured.add(parser)
     arguments.add_json(parser)
 
 
 def run(options: Namespace) -> int:
+    if options.measured:
+        return max_batch_measured.run(options)
     started = time.monotonic()
     device = device_of(options)
     setup = setup_of(options, batch=options.gpus * options.accumulate)
@@ -37,8 +42,12 @@ def run(options: Namespace) -> int:
         raise DeviceError("The CPU has no limit of its own: give one with --limit 8GiB, or a GPU with --device.")
     with terminal.progress() as on_progress:
         tracer = Tracer(check_model(options.model, options.custom, on_progress))
-        memory = tracer.memory(setup.step(target_of(device)), on_progress)
-        found, sure = largest_batch(memory, limit), largest_batch(memory, limit, surely=True)
+        memory = tracer.memory(setup.step(device.target), on_progress)
+        learnt = calibrated.learnt(options, device, xla=memory.xla)
+        if learnt is not None and learnt.limit_bytes is not None and not options.limit:
+            limit = learnt.limit_bytes
+        room = limit if learnt is None else uncalibrated_limit(limit, learnt)
+        found, sure = largest_batch(memory, room), largest_batch(memory, room, surely=True)
         tracer.keep()
     share = options.gpus * options.accumulate
     answer = {
@@ -48,13 +57,14 @@ def run(options: Namespace) -> int:
         "power_of_2": found.power_of_2 * share,
         "sure_batch": sure.batch * share,
         "limit_bytes": limit,
-        "peak_bytes": memory.point(max(found.batch, 1)).in_use_bytes,
+        "peak_bytes": round(memory.point(max(found.batch, 1)).in_use_bytes * (learnt.ratio if learnt else 1.0)),
         "device": device.name,
         "gpus": options.gpus,
         "accumulate": options.accumulate,
         "precision": str(setup.precision),
         "optimizer": str(setup.optimizer),
         "jit": memory.xla,
+        "calibrated": None if learnt is None else sentence(learnt),
         "seconds": round(time.monotonic() - started, 3),
     }
     if options.json:
@@ -77,4 +87,6 @@ def _text(answer: dict[str, object], gpus: int) -> Text:
     rounded = f"\nas a multiple of 8{each} {answer['multiple_of_8']}, as a power of two {answer['power_of_2']}"
     text.append(rounded, style="not bold dim default")
     text.append(f"\n{answer['sure_batch']} fit even at the high end of the band", style="not bold dim default")
+    if answer["calibrated"]:
+        text.append(f"\n{answer['calibrated']}", style="not bold dim default")
     return text

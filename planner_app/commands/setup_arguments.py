@@ -8,7 +8,9 @@ from planner_app.errors import SetupError
 from planner_app.files.devices import find_device
 
 
-def add_setup(parser: ArgumentParser, *, batch: bool = True, precision: bool = True, gpus: bool = True) -> None:
+def add_setup(
+    parser: ArgumentParser, *, batch: bool = True, precision: bool = True, gpus: bool = True, accumulate: bool = True
+) -> None:
     if batch:
         parser.add_argument(
             "--batch",
@@ -26,13 +28,14 @@ def add_setup(parser: ArgumentParser, *, batch: bool = True, precision: bool = T
     parser.add_argument(
         "--optimizer", default="adam", metavar="NAME", help='"adam", or with options "sgd:momentum=0.9,nesterov=true"'
     )
-    parser.add_argument(
-        "--accumulate",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="steps whose gradients are added up before an update",
-    )
+    if accumulate:
+        parser.add_argument(
+            "--accumulate",
+            type=positive,
+            default=1,
+            metavar="N",
+            help="steps whose gradients are added up before an update",
+        )
     parser.add_argument("--jit", choices=[str(j) for j in Jit], default="auto", help="XLA; auto decides as Keras does")
     parser.add_argument(
         "--loss", default="", metavar="NAME", help="a Keras loss; default: the saved one, else mean squared error"
@@ -72,7 +75,7 @@ def setup_of(
         batch=options.batch if batch is None else batch,
         precision=Precision(options.precision if precision is None else precision),
         gpus=options.gpus if gpus is None else gpus,
-        accumulate=options.accumulate,
+        accumulate=getattr(options, "accumulate", 1),
         optimizer=parse_optimizer(options.optimizer),
         jit=Jit(options.jit),
         freeze=tuple(options.freeze),
@@ -86,14 +89,6 @@ def device_of(options: Namespace) -> Device:
     return find_device(options.device)
 
 
-def target_of(device: Device) -> str:
-    """What a trace is made for: the CPU, or a GPU of a compute capability that decides how convolutions lie."""
-    if not device.cuda:
-        return "cpu"
-    major = device.compute_capability[0] if device.compute_capability else 8
-    return f"gpu:{min(max(major, 6), 8)}.0"
-
-
 def positive(text: str) -> int:
     try:
         number = int(text)
@@ -102,6 +97,25 @@ def positive(text: str) -> int:
     if number < 1:
         raise ArgumentTypeError(f"{text!r} is no whole number above zero")
     return number
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(positive(part) for part in names(text))
+
+
+def names(text: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise ArgumentTypeError(f"{text!r} has nothing between its commas")
+    return found
+
+
+def precisions(text: str) -> tuple[str, ...]:
+    known = [str(precision) for precision in Precision]
+    for name in names(text):
+        if name not in known:
+            raise ArgumentTypeError(f"{name!r} is no precision: expected some of {', '.join(known)}")
+    return names(text)
 
 
 def sizes_of(options: Namespace) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -2,18 +2,19 @@
 
 import csv
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from planner_app.commands import arguments, terminal
-from planner_app.commands.setup_arguments import add_setup, positive, setup_of, target_of
+from planner_app.commands import arguments, calibrated, terminal
+from planner_app.commands.setup_arguments import add_setup, names, numbers, precisions, setup_of
+from planner_app.core.calibrate import calibrated_level
 from planner_app.core.device import Device
 from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Precision, Setup
+from planner_app.core.setup import Setup
 from planner_app.core.sweep import level
 from planner_app.files.devices import find_device
 from planner_app.jobs.open import check_model
@@ -28,15 +29,16 @@ def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser, batch=False, precision=False, gpus=False)
     parser.add_argument(
-        "--batches", type=_numbers, default=BATCHES, metavar="N,...", help="global batches; default 1 to 1024"
+        "--batches", type=numbers, default=BATCHES, metavar="N,...", help="global batches; default 1 to 1024"
     )
     parser.add_argument(
-        "--precisions", type=_precisions, default=("float32",), metavar="NAME,...", help="default float32"
+        "--precisions", type=precisions, default=("float32",), metavar="NAME,...", help="default float32"
     )
-    parser.add_argument("--gpus", type=_numbers, default=(1,), metavar="N,...", help="GPU counts; default 1")
+    parser.add_argument("--gpus", type=numbers, default=(1,), metavar="N,...", help="GPU counts; default 1")
     parser.add_argument(
-        "--devices", type=_names, default=("cpu",), metavar="NAME,...", help="GPUs, sizes or cpu (default)"
+        "--devices", type=names, default=("cpu",), metavar="NAME,...", help="GPUs, sizes or cpu (default)"
     )
+    calibrated.add(parser)
     arguments.add_json(parser)
     parser.add_argument(
         "--csv", action="store_true", help="for spreadsheets: comma-separated values on standard output"
@@ -47,7 +49,7 @@ def run(options: Namespace) -> int:
     devices = [find_device(name) for name in options.devices]
     with terminal.progress() as on_progress:
         tracer = Tracer(check_model(options.model, options.custom, on_progress))
-        tracer.prepare((setup.step(target_of(device)) for device in devices for setup in _setups(options)), on_progress)
+        tracer.prepare((setup.step(device.target) for device in devices for setup in _setups(options)), on_progress)
         rows = [row for device in devices for row in _rows(options, tracer, device)]
         tracer.keep()
     if options.json:
@@ -73,10 +75,13 @@ def _setups(options: Namespace) -> list[Setup]:
 
 def _rows(options: Namespace, tracer: Tracer, device: Device) -> list[dict[str, Any]]:
     capacity = allocator_limit_bytes(device)
+    taught = {xla: calibrated.learnt(options, device, xla=xla) for xla in (False, True)}
     rows = []
     for setup in _setups(options):
-        memory = tracer.memory(setup.step(target_of(device)))
+        memory = tracer.memory(setup.step(device.target))
         point = level(memory, setup.per_gpu_batch)
+        if (learnt := taught[memory.xla]) is not None:
+            point = calibrated_level(point, learnt)
         rows.append(
             {
                 "device": device.name,
@@ -90,6 +95,7 @@ def _rows(options: Namespace, tracer: Tracer, device: Device) -> list[dict[str, 
                 "high_bytes": point.high_bytes,
                 "capacity_bytes": capacity,
                 "fits": None if capacity is None else point.peak_bytes <= capacity,
+                "calibrated": learnt is not None,
             }
         )
     return rows
@@ -108,19 +114,5 @@ def _show(rows: list[dict[str, Any]], console: Console) -> None:
         cells = (row["gpus"], row["batch"], row["per_gpu_batch"], format_bytes(row["peak_bytes"]), band)
         table.add_row(row["device"], row["precision"], *map(str, cells), verdict)
     console.print(table)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(positive(part) for part in _names(text))
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _precisions(text: str) -> tuple[str, ...]:
-    known = [str(precision) for precision in Precision]
-    for name in _names(text):
-        if name not in known:
-            raise ArgumentTypeError(f"{name!r} is no precision: expected some of {', '.join(known)}")
-    return _names(text)
+    if any(row["calibrated"] for row in rows):
+        console.print("calibrated with measurements: `plimsoll calibrate --list` shows them", style="dim")

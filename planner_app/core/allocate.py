@@ -51,8 +51,11 @@ def allocate(
     growth: bool = True,
     limit_bytes: int = NO_LIMIT,
     start: Start = STARTS[0],
+    book: list[int] | None = None,
 ) -> Peak | None:
     """The peak of the last step, or None when memory runs out before.
+
+    `book`, if given, gets the bytes in use after each move of the last step.
 
     Each variable's value arrives in a buffer of its own (loaded from a file or made by an initializer) before the
     variable takes a copy, so a pool that grows has room to spare when the first step starts.
@@ -88,6 +91,8 @@ def allocate(
                 peak, at = allocator.in_use_bytes, place
         else:
             allocator.free(chunks.pop(~move))
+        if book is not None and place >= buffers.last_step:
+            book.append(allocator.in_use_bytes)
     return Peak(peak, at, allocator.pool_bytes)
 
 

@@ -20,6 +20,7 @@ class Term(StrEnum):
     REDUCTION = "all-reduce buffers"
     CONSTANTS = "constants"
     OVERHEAD = "allocator overhead"
+    CALIBRATION = "seen in measurements"
 
 
 MEANING = {
@@ -33,6 +34,7 @@ MEANING = {
     Term.REDUCTION: "Gradients packed into one buffer to be added up over the GPUs.",
     Term.CONSTANTS: "Constants of the graph, kept from step to step, and metrics.",
     Term.OVERHEAD: "Chunks are larger than what was asked for: rounding, and holes that are reused whole.",
+    Term.CALIBRATION: "What measurements on this kind of device took beyond the estimate, or less than it.",
 }
 _ROLE_TERM = {
     Role.WEIGHT: Term.WEIGHTS,
@@ -76,14 +78,12 @@ def snapshot(trace: StepTrace, buffers: Buffers, batch: int, move: int) -> Snaps
             alive.add(entry)
         else:
             alive.discard(~entry)
-    later = _later_phases(trace)
-    held = [_held(trace, buffers, sizes, later, buffer, move) for buffer in alive]
-    constants = trace.constant_bytes + sum(trace.constants_at(batch))
-    constants += sum(sizes[trace.values[value].size] for value in buffers.constants)
-    held.append(Held("", "", Term.CONSTANTS, constants))
+    later = later_phases(trace)
+    held = [attributed(trace, buffers, sizes, later, buffer, move) for buffer in alive]
+    held.append(Held("", "", Term.CONSTANTS, constant_bytes(trace, buffers, batch)))
     source = trace.sources[trace.operations[buffers.operations[move]].source] if buffers.operations[move] >= 0 else None
     if source and source.phase is not Phase.FORWARD:
-        held = [_kept_for_backward(each) for each in held]
+        held = [kept_for_backward(each) for each in held]
     return Snapshot(
         operation=source.name if source else "before the step",
         layer=source.layer if source else "",
@@ -92,7 +92,14 @@ def snapshot(trace: StepTrace, buffers: Buffers, batch: int, move: int) -> Snaps
     )
 
 
-def _held(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list[int], buffer: int, move: int) -> Held:
+def constant_bytes(trace: StepTrace, buffers: Buffers, batch: int) -> int:
+    """Constants of the graph, and what is folded into some."""
+    folded = sum(trace.sizes[trace.values[value].size].at(batch) for value in buffers.constants)
+    return trace.constant_bytes + sum(trace.constants_at(batch)) + folded
+
+
+def attributed(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list[int], buffer: int, move: int) -> Held:
+    """A buffer that is alive after a move: whose it is then, and what for. `later` is what `later_phases` says."""
     size = sizes[buffers.size[buffer]]
     owner, maker = buffers.owner[buffer], buffers.maker[buffer]
     source = trace.sources[trace.operations[maker].source] if maker != BEFORE else None
@@ -115,7 +122,7 @@ def _held(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list[int]
     return Held(source.name, source.layer, term, size, str(source.phase))
 
 
-def _kept_for_backward(held: Held) -> Held:
+def kept_for_backward(held: Held) -> Held:
     """What the forward pass made and is still there when it is over was kept, by whatever way it is read."""
     if held.term is Term.TEMPORARIES and held.phase == Phase.FORWARD:
         return replace(held, term=Term.ACTIVATIONS)
@@ -125,7 +132,7 @@ def _kept_for_backward(held: Held) -> Held:
 _BIT = {Phase.FORWARD: 1, Phase.BACKWARD: 2, Phase.UPDATE: 4}
 
 
-def _later_phases(trace: StepTrace) -> list[int]:
+def later_phases(trace: StepTrace) -> list[int]:
     """For each value the phases that read it, through whatever shares its buffer."""
     phases = [0] * len(trace.values)
     for operation in trace.operations:

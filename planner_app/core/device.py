@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 from planner_app.errors import DeviceError
 
+ECC_OFF = " ECC off"  # ends the name of a card with error correction switched off
+
 
 class Segment(StrEnum):
     CONSUMER = "consumer"
@@ -118,6 +120,20 @@ class Device:
     @property
     def cuda(self) -> bool:
         return self.segment is not Segment.HOST
+
+    @property
+    def whole(self) -> bool:
+        """A card as it is sold: no slice of one, and with error correction as delivered."""
+        return self.slice_of is None and not self.name.endswith(ECC_OFF)
+
+    @property
+    def target(self) -> str:
+        """What a trace is made for: the CPU, or a GPU of a compute capability that decides how convolutions lie and
+        how much workspace cuBLAS is given."""
+        if not self.cuda:
+            return "cpu"
+        major = self.compute_capability[0] if self.compute_capability else 8
+        return f"gpu:{min(max(major, 6), 9)}.0"
 
     @property
     def total_is_derived(self) -> bool:

@@ -5,89 +5,227 @@ passes (instruction_fusion.cc, gpu/transforms/priority_fusion.cc), the order by 
 memory scheduler does. The compile check is the truth this is held against.
 """
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
 
-from planner_app.core.trace import Access, Operation, StepTrace
+from planner_app.core.trace import Access, Operation, Size, StepTrace
 
 # Library calls and kernels of their own: what they read and write is in memory.
 OPAQUE = frozenset(
     "Conv2D Conv3D Conv2DBackpropInput Conv2DBackpropFilter Conv3DBackpropInputV2 Conv3DBackpropFilterV2 "
     "DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter _FusedConv2D "
-    "MatMul _FusedMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum MaxPool MaxPoolGrad AvgPool AvgPoolGrad "
-    "MaxPool3D MaxPool3DGrad AvgPool3D AvgPool3DGrad GatherV2 ResourceGather UnsortedSegmentSum ScatterNd "
-    "TensorScatterUpdate TensorScatterAdd Unique Where TopKV2 Cumsum Cumprod CollectiveReduceV2 ConcatV2 Qr Svd "
+    "MatMul _FusedMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum GatherV2 ResourceGather UnsortedSegmentSum "
+    "ScatterNd TensorScatterUpdate TensorScatterAdd Unique Where TopKV2 Cumsum Cumprod CollectiveReduceV2 Qr Svd "
     "MatrixInverse FFT IFFT RFFT IRFFT ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor "
     "ResizeNearestNeighborGrad TensorListStack TensorListFromTensor XlaDynamicUpdateSlice "
     "ResourceScatterAdd ResourceScatterSub".split()
 )
+# layout_assignment.cc: cuDNN wants filters by output channel, Keras has them the other way round, so each is copied,
+# once for the forward and the backward pass together. So is an input: padded where cuDNN would pad both sides alike
+# (conv_padding_legalization.cc), given a fourth channel (cudnn_pad_for_convolutions.cc) or turned to channels first.
+COPYING = frozenset(
+    "Conv2D Conv3D Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput "
+    "_FusedConv2D".split()
+)
 # Reductions take in what they read and leave their own result in memory; a softmax is two of them.
 REDUCING = frozenset("Sum Mean Max Min Prod All Any ArgMax ArgMin BiasAddGrad L2Loss Softmax LogSoftmax".split())
+# Kernels that compute what they read on the way (reduce-window, scatter and concatenate fusions).
+TAKING = frozenset(
+    "MaxPool MaxPoolGrad AvgPool AvgPoolGrad MaxPool3D MaxPool3DGrad AvgPool3D AvgPool3DGrad ConcatV2".split()
+)
+# Gradients of embeddings and of max pooling are added into zeros.
+SCATTERING = frozenset("UnsortedSegmentSum MaxPoolGrad MaxPool3DGrad".split())
 # gpu_fusible.cc IsExpensiveToRepeat / hlo_opcode cost: computed once, so kept when several kernels want them.
 EXPENSIVE = frozenset(
     "Exp Expm1 Log Log1p Tanh Sigmoid Erf Erfc Pow Sqrt Rsqrt RealDiv Div DivNoNan Sin Cos Tan Atan2 Softplus "
-    "StatelessRandomUniformV2 StatelessRandomNormalV2 StatelessRandomUniformFullIntV2 FloorMod".split()
+    "FloorMod".split()
+)
+# Philox gives four streams that are put one behind the other: made once, kept for the backward pass.
+RANDOM = frozenset(
+    "StatelessRandomUniformV2 StatelessRandomNormalV2 StatelessTruncatedNormalV2 StatelessRandomUniformFullIntV2 "
+    "StatelessRandomUniform StatelessRandomNormal StatelessTruncatedNormal".split()
 )
 
 
 MOST_SOURCES = 16  # a kernel that would read more than this from memory is cut in two
+# reduction_utils.cc: a reduction into columns is a kernel of its own kind from 32 rows on
+# (IsUnnestedReductionFasterThanElemental), and one kernel up to 4096 (ReductionDimensionRaceFreeBound); above, it is
+# split in two (tree_reduction_rewriter.cc).
+FEWEST_ROWS, MOST_ROWS = 32, 4096
 
 
-def fused(trace: StepTrace) -> StepTrace:
+def narrow_reductions(trace: StepTrace, batch: int) -> frozenset[int]:
+    """Sources that add up so few rows at this batch that it is done by one kernel, with few threads.
+
+    The cost model leaves as much as it can out of such a kernel: what it reads is not computed in it a second time
+    when others want it too. What is fused depends on the batch through this alone.
+    """
+    return frozenset(
+        number
+        for number, source in enumerate(trace.sources)
+        if (source.rows.constant or source.rows.slope) and FEWEST_ROWS <= source.rows.at(batch) <= MOST_ROWS
+    )
+
+
+def fused(trace: StepTrace, narrow: frozenset[int] = frozenset()) -> StepTrace:
     """The trace with only those values in memory that XLA keeps; operations that are fused away are gone.
 
     Variables are updated where they lie: their buffers are given to the program and taken back. Other results get a
     buffer of their own: the compiler shares one only between equal shapes and layouts, which at the peak of real
-    programs was hardly ever seen.
+    programs was hardly ever seen. Whichever reductions are narrow, operations have the same numbers.
     """
-    readers = _reader_types(trace)
-    sources: list[tuple[int, ...]] = [()] * len(trace.values)
-    values = list(trace.values)
-    operations: list[Operation] = []
-    for operation in trace.operations:
-        kind = trace.sources[operation.source].type
-        reads = tuple(dict.fromkeys(source for read in operation.reads for source in sources[read]))
-        makes = []
-        for made in operation.makes:
-            value = trace.values[made]
-            if operation.access is Access.READ or value.folded:
-                continue  # a parameter or a constant: in memory all the time
-            if value.alias >= 0:
-                sources[made] = sources[value.alias]
-            elif value.scratch and not readers[made] and kind not in OPAQUE:
-                continue
-            elif _is_kept(kind, readers[made], reads):
-                values[made] = replace(value, alias=-1, forward=(), holds=(), scratch=False)
-                sources[made] = (made,)
-                makes.append(made)
-            else:
-                sources[made] = reads
-        if makes or operation.access in _WRITES:
-            operations.append(replace(operation, reads=reads, makes=tuple(makes), access=Access.NONE, then=(), waits=0))
-    return _linked(replace(trace, operations=tuple(operations), values=tuple(values)))
+    cut = _Fusion(trace, frozenset())
+    step = cut.run()
+    return _linked(_Fusion(trace, narrow, cut.cut).run() if narrow else step)
 
 
+class _Fusion:
+    """One pass over the operations in order: whose results are in memory, and where the others come from.
+
+    Attributes:
+        sources: For each value the values in memory that it is computed from; itself, if it is there.
+        cut: Values in memory only because their kernel would have read too much, where no reduction is narrow.
+    """
+
+    def __init__(self, trace: StepTrace, narrow: frozenset[int], cut: set[int] | None = None) -> None:
+        self.trace, self.narrow = trace, narrow
+        self._found_cut = cut is None
+        self.cut: set[int] = cut or set()
+        self.readers = _readers(trace)
+        self.sources: list[tuple[int, ...]] = [()] * len(trace.values)
+        self.values = list(trace.values)
+        self.before_relu: dict[int, tuple[int, ...]] = {}
+        self.differences: dict[tuple[int, ...], int] = {}
+        self.segment_sums = Counter(
+            trace.values[operation.makes[0]].size
+            for operation in trace.operations
+            if trace.sources[operation.source].type == "UnsortedSegmentSum"
+        )
+
+    def run(self) -> StepTrace:
+        operations, zeros = [], []
+        for operation in self.trace.operations:
+            reads = self._reads(operation)
+            makes = tuple(made for made in operation.makes if self._is_made(operation, made, reads))
+            if makes and (early := self._early_zeros(operation, makes)):
+                zeros.append(_kernel(operation, (), early))
+                reads = (*reads, *early)
+            if makes or operation.access in _WRITES:
+                operations.append(_kernel(operation, reads, makes))
+            elif any(self._is_wanted_by_reduction(made) for made in operation.makes):
+                operations.append(_kernel(operation, (), ()))  # a kernel at other batches
+        return replace(self.trace, operations=(*zeros, *operations), values=tuple(self.values))
+
+    def _early_zeros(self, operation: Operation, makes: tuple[int, ...]) -> tuple[int, ...]:
+        """Zeros that are there long before something is added into them.
+
+        multi_output_fusion.cc: where two kernels want zeros of one shape, both are made by a third. As that reads
+        nothing, it comes before all others.
+        """
+        kind = self.trace.sources[operation.source].type
+        if kind == "UnsortedSegmentSum" and self.segment_sums[self.values[makes[0]].size] > 1:
+            return (self._in_place(makes[0]),)
+        if kind in ("MaxPoolGrad", "MaxPool3DGrad") and "ReluGrad" in self._kinds(makes[-1]):
+            # Those it adds into, and those that the ReLU's gradient puts where nothing passes.
+            return self._in_place(makes[-1]), self._in_place(makes[0])
+        return ()
+
+    def _in_place(self, made: int) -> int:
+        """Another value in whose memory this one is made."""
+        place = len(self.values)
+        self.values.append(self.values[made])
+        self.values[made] = replace(self.values[made], alias=place)
+        return place
+
+    def _reads(self, operation: Operation) -> tuple[int, ...]:
+        found = [self.sources[read] for read in operation.reads]
+        kind = self.trace.sources[operation.source].type
+        if kind == "ReluGrad":  # algebraic_simplifier.cc: max(x, 0) > 0 is x > 0, so it is x that is looked at again
+            found[1] = tuple(each for source in found[1] for each in self.before_relu.get(source, (source,)))
+        elif kind == "Sub" and (again := self.differences.get(self._bases(operation))) is not None:
+            found = [(again,)]
+        return tuple(dict.fromkeys(source for each in found for source in each))
+
+    def _is_made(self, operation: Operation, made: int, reads: tuple[int, ...]) -> bool:
+        """Whether a kernel puts this value into memory; if not, what it is computed from is noted."""
+        value, kind = self.trace.values[made], self.trace.sources[operation.source].type
+        if _is_copied(operation, self._kinds(made)):
+            return self._keep(made)
+        if operation.access is Access.READ or value.folded:
+            return False  # a parameter or a constant: in memory all the time
+        if value.alias >= 0:
+            self.sources[made] = self.sources[value.alias]
+            return False
+        if value.scratch and not self.readers[made] and kind not in OPAQUE and kind not in TAKING:
+            return False
+        if self._found_cut and len(reads) > MOST_SOURCES:
+            self.cut.add(made)
+        if not (_is_kept(kind, self._kinds(made)) or made in self.cut or self._is_left_out(operation, made)):
+            self.sources[made] = reads
+            return False
+        if kind == "Relu":
+            self.before_relu[made] = reads
+        return self._keep(made)
+
+    def _is_left_out(self, operation: Operation, made: int) -> bool:
+        """Of a narrow reduction's kernel, because others want it too."""
+        if not any(reader in self.narrow for reader in self.readers[made]):
+            return False
+        if self.trace.sources[operation.source].type == "SquaredDifference":
+            # The difference itself, not yet squared, is what the backward pass computes again.
+            self.differences[self._bases(operation)] = made
+            return True
+        return len(self.readers[made]) > 1
+
+    def _is_wanted_by_reduction(self, made: int) -> bool:
+        return any(self.trace.sources[reader].rows != NO_ROWS for reader in self.readers[made])
+
+    def _keep(self, made: int) -> bool:
+        self.values[made] = replace(self.trace.values[made], alias=-1, forward=(), holds=(), scratch=False)
+        self.sources[made] = (made,)
+        return True
+
+    def _kinds(self, value: int) -> list[str]:
+        return [self.trace.sources[reader].type for reader in self.readers[value]]
+
+    def _bases(self, operation: Operation) -> tuple[int, ...]:
+        """What is read, whatever it has been renamed to."""
+        bases = []
+        for read in operation.reads:
+            while self.trace.values[read].alias >= 0:
+                read = self.trace.values[read].alias
+            bases.append(read)
+        return tuple(bases)
+
+
+NO_ROWS = Size()
 _WRITES = (Access.REPLACE, Access.UPDATE, Access.TOUCH)
 
 
-def _is_kept(kind: str, readers: list[str], reads: tuple[int, ...]) -> bool:
-    if kind in OPAQUE or kind in REDUCING:
+def _is_copied(operation: Operation, readers: list[str]) -> bool:
+    return operation.access is Access.READ and any(reader in COPYING for reader in readers)
+
+
+def _is_kept(kind: str, readers: list[str]) -> bool:
+    if kind in OPAQUE or kind in REDUCING or kind in TAKING or kind in RANDOM:
         return True
     if any(reader in OPAQUE for reader in readers):
         return True
-    return (kind in EXPENSIVE and len(readers) > 1) or len(reads) > MOST_SOURCES
+    return kind in EXPENSIVE and len(readers) > 1
 
 
-def _reader_types(trace: StepTrace) -> list[list[str]]:
-    """For each value the types of the operations that read it, through whatever only renames it."""
-    readers: list[list[str]] = [[] for _ in trace.values]
+def _kernel(operation: Operation, reads: tuple[int, ...], makes: tuple[int, ...]) -> Operation:
+    return replace(operation, reads=reads, makes=makes, access=Access.NONE, then=(), waits=0)
+
+
+def _readers(trace: StepTrace) -> list[list[int]]:
+    """For each value the sources of the operations that read it, through whatever only renames it."""
+    readers: list[list[int]] = [[] for _ in trace.values]
     for operation in trace.operations:
-        kind = trace.sources[operation.source].type
         if all(trace.values[made].alias >= 0 for made in operation.makes) and operation.makes:
             continue
         for read in operation.reads:
-            readers[read].append(kind)
+            readers[read].append(operation.source)
     for number in range(len(trace.values) - 1, -1, -1):
         alias = trace.values[number].alias
         if alias >= 0:
@@ -111,65 +249,3 @@ def _linked(trace: StepTrace) -> StepTrace:
             for number, operation in enumerate(trace.operations)
         ),
     )
-
-
-def schedules(trace: StepTrace, batch: int) -> tuple[list[int], ...]:
-    """Orders to choose the best from (hlo_memory_scheduler.cc): as ready, as written, and what frees most first."""
-    count = len(trace.operations)
-    written = sorted(range(count), key=lambda number: trace.operations[number].source)
-    orders = [range(count), written, _greedy(trace, batch)]
-    return tuple(_as_schedule(order) for order in orders if _can_run(trace, order))
-
-
-def _can_run(trace: StepTrace, order: Sequence[int]) -> bool:
-    """As written, an operation of an unrolled loop comes for all rounds at once, before what its later rounds read."""
-    at = [0] * len(order)
-    for place, number in enumerate(order):
-        at[number] = place
-    return all(at[number] < at[then] for number, operation in enumerate(trace.operations) for then in operation.then)
-
-
-def _as_schedule(order: Sequence[int]) -> list[int]:
-    return [entry for number in order for entry in (number, ~number)]
-
-
-def _greedy(trace: StepTrace, batch: int) -> list[int]:
-    """ListScheduler: of all that is ready, what frees most memory and takes least comes next."""
-    sizes = [size.at(batch) for size in trace.sizes]
-    left = [0] * len(trace.values)
-    for operation in trace.operations:
-        for read in set(operation.reads):
-            left[read] += 1
-    waiting_for: dict[int, list[int]] = {}
-    for number, operation in enumerate(trace.operations):
-        for read in set(operation.reads):
-            waiting_for.setdefault(read, []).append(number)
-    waits = [operation.waits for operation in trace.operations]
-    done = [False] * len(trace.operations)
-
-    def gain(number: int) -> int:
-        operation = trace.operations[number]
-        freed = sum(sizes[trace.values[read].size] for read in set(operation.reads) if left[read] == 1)
-        return freed - sum(sizes[trace.values[made].size] for made in operation.makes)
-
-    ready = [(-gain(number), number) for number, count in enumerate(waits) if not count]
-    heapify(ready)
-    order = []
-    while ready:
-        _, number = heappop(ready)
-        if done[number]:
-            continue
-        done[number] = True
-        order.append(number)
-        operation = trace.operations[number]
-        for read in set(operation.reads):
-            left[read] -= 1
-            if left[read] == 1:  # whoever is last now frees it
-                for other in waiting_for[read]:
-                    if not done[other] and not waits[other]:
-                        heappush(ready, (-gain(other), other))
-        for then in operation.then:
-            waits[then] -= 1
-            if not waits[then]:
-                heappush(ready, (-gain(then), then))
-    return order

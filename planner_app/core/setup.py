@@ -26,6 +26,7 @@ class Jit(StrEnum):
 
 
 NEWEST = "gpu:8.0"
+HOPPER = 9.0  # gpu_blas_lt.h kHopperWorkspace: from here on XLA gives cuBLAS eight times the workspace
 # Both sixteen-bit types take the same memory, so one trace serves both.
 SAME_MEMORY = {Precision.MIXED_BFLOAT16: Precision.MIXED_FLOAT16, Precision.BFLOAT16: Precision.FLOAT16}
 # generic_layout_optimizer.cc: the compute capability from which on convolutions of a type lie as they do on newer ones.
@@ -156,9 +157,12 @@ class Setup:
         """The part that changes the graph, on a target ("cpu" or "gpu:8.0")."""
         on_gpu = target != "cpu"
         xla = self.uses_xla(on_gpu)
-        if on_gpu and (xla or float(target.partition(":")[2]) >= LAID_OUT_ALIKE_FROM.get(self.precision, 0.0)):
+        capability = float(target.partition(":")[2]) if on_gpu else 0.0
+        if on_gpu and xla:
+            target = f"gpu:{HOPPER}" if capability >= HOPPER else NEWEST
+        elif on_gpu and capability >= LAID_OUT_ALIKE_FROM.get(self.precision, 0.0):
             target = NEWEST
-        alike = SAME_MEMORY if target in ("cpu", NEWEST) else {}
+        alike = SAME_MEMORY if xla or target in ("cpu", NEWEST) else {}
         return StepSetup(
             precision=alike.get(self.precision, self.precision),
             optimizer=self.optimizer,

@@ -97,6 +97,35 @@ def largest_batch(memory: Memory, limit_bytes: int, *, surely: bool = False) -> 
     return LargestBatch(fits, eight, 1 << (fits.bit_length() - 1))
 
 
+def largest_on_lines(memory: Memory, limit_bytes: int, *, surely: bool = False) -> int:
+    """The largest per-GPU batch whose `level` is within a limit, not confirmed by replays; 0 where none is.
+
+    For many limits at once: all of them are solved on the same points.
+    """
+
+    def need(batch: int) -> int:
+        point = memory.point(batch)
+        return point.high_bytes if surely else point.in_use_bytes
+
+    if need(1) > limit_bytes:
+        return 0
+    below = 1
+    while need(2 * below) <= limit_bytes:
+        below *= 2
+        if below >= LARGEST_BATCH:
+            return below
+    above = 2 * below
+    half_way = below * 3 // 2
+    if half_way > below:  # the third anchor of the two
+        below, above = (half_way, above) if need(half_way) <= limit_bytes else (below, half_way)
+    start, end = need(below), need(above)
+    found = below + (limit_bytes - start) * (above - below) // (end - start)
+    # `level` rounds down: one more may lie on the limit.
+    while found + 1 < above and start + (end - start) * (found + 1 - below) // (above - below) <= limit_bytes:
+        found += 1
+    return found
+
+
 def _crossing(below: int, above: int, share: float) -> int:
     """Where a line has gone this share of its way from one batch to another, strictly between them."""
     return min(max(below + round((above - below) * share), below + 1), above - 1)

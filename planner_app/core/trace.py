@@ -67,12 +67,17 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where operations come from: one node of the graph, however often a loop runs it."""
+    """Where operations come from: one node of the graph, however often a loop runs it.
+
+    Attributes:
+        rows: How many rows it adds up into each column, compiled by XLA; 0 for what is no such reduction.
+    """
 
     name: str
     type: str
     layer: str
     phase: Phase
+    rows: Size = Size()
 
 
 @dataclass(frozen=True, slots=True)

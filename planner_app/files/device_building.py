@@ -8,11 +8,12 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from planner_app.core.device import Basis, Device, NvLink, Price, Provenance, Segment, Tflops
+from planner_app.core.device import ECC_OFF, Basis, Device, NvLink, Price, Provenance, Segment, Tflops
 from planner_app.files.device_entries import CloudPrice, Entry, Figure, LaunchPrice, Link, Mig, Profile, Tensor
 
 MIB, GB = 1 << 20, 10**9
 PLAIN = ("aliases", "segment", "architecture", "memory_type", "unified", "ecc", "pcie", "notes")
+LINKS = ("nvlink", "pcie")
 LAUNCH = "list price at launch"
 
 
@@ -24,12 +25,15 @@ def build(entry: Entry, base: Device | None = None, source: str = "") -> Device:
     for attribute, value, origin in _figures(entry, entry.source or source):
         said[attribute] = value
         provenance[attribute] = origin
+    for attribute in LINKS:
+        if getattr(entry, attribute) is not UNSET:
+            provenance[attribute] = Provenance(entry.source or source, date=entry.source_date)
     said["tflops"] = _tflops(entry, own.tflops, provenance, entry.source or source)
     if isinstance(entry.nvlink, Link):
         said["nvlink"] = _nvlink(entry.nvlink)
     if isinstance(entry.launch_price, LaunchPrice):
         paid = entry.launch_price
-        said["launch_price"] = Price(paid.usd, paid.source or source, paid.date, LAUNCH)
+        said["launch_price"] = Price(paid.usd, paid.source or source, paid.date, paid.kind or LAUNCH)
     if not isinstance(entry.cloud_prices, UnsetType):
         said["cloud_prices"] = tuple(map(_hourly, entry.cloud_prices))
     return replace(own, **said, provenance=MappingProxyType(provenance))
@@ -41,8 +45,8 @@ def variants(entry: Entry, device: Device) -> Iterator[Device]:
         mib, origin = _split(entry.ecc_off_total_mib, entry.source, entry.source_date)
         yield replace(
             device,
-            name=f"{device.name} ECC off",
-            aliases=tuple(f"{alias} ECC off" for alias in device.aliases),
+            name=f"{device.name}{ECC_OFF}",
+            aliases=tuple(f"{alias}{ECC_OFF}" for alias in device.aliases),
             total_bytes=mib * MIB,
             ecc=False,
             provenance=MappingProxyType({**device.provenance, "total_bytes": origin}),

@@ -23,7 +23,7 @@ Share = Annotated[str, Meta(pattern=r"^1(/[1-9]\d?)?$")]
 Date = Annotated[str, Meta(pattern=r"^\d{4}(-\d\d(-\d\d)?)?$")]
 
 
-class Strict(Struct, frozen=True, forbid_unknown_fields=True):
+class Strict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A key that is not known is a slip of the pen, and is told."""
 
 
@@ -52,9 +52,12 @@ class Link(Strict, frozen=True):
 
 
 class LaunchPrice(Strict, frozen=True):
+    """Of the card. `kind` is the list price at launch unless it says otherwise: "quote"."""
+
     usd: Amount
     source: str = ""
     date: Date | None = None
+    kind: str = ""
 
 
 class CloudPrice(Strict, frozen=True):

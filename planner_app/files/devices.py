@@ -31,9 +31,9 @@ def catalogue() -> Catalogue:
 
 
 def load_catalogue(users: Path | None = None) -> Catalogue:
-    lists = [(_read(OWN_FILE), "")]
+    lists = [(read_entries(OWN_FILE), "")]
     if users is not None and users.exists():
-        lists.append((_read(users), str(users)))
+        lists.append((read_entries(users), str(users)))
     devices: dict[str, Device] = {}
     others: dict[str, dict[str, Device]] = {}  # of each card: its slices and the like
     for entries, source in lists:
@@ -63,7 +63,8 @@ def find_device(text: str) -> Device:
     return catalogue().find(given)
 
 
-def _read(path: Path) -> tuple[Entry, ...]:
+def read_entries(path: Path) -> tuple[Entry, ...]:
+    """The entries of one list, checked."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -82,6 +83,11 @@ def _read(path: Path) -> tuple[Entry, ...]:
             raise DeviceError(_unusable(path, f"it names {entry.name!r} twice"))
         seen.add(key)
     return read.devices
+
+
+def schema() -> bytes:
+    """JSON Schema of the file, as it is checked."""
+    return msgspec.json.format(msgspec.json.encode(msgspec.json.schema(CatalogueFile)), indent=2)
 
 
 class _Version(msgspec.Struct):

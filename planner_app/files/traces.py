@@ -87,7 +87,7 @@ def trace_key(model: CheckedModel, setup: StepSetup) -> str:
     parts = [
         FORMAT,
         _own_code(),
-        *(_version(package) for package in ("tensorflow", "keras")),
+        *(installed_version(package) for package in ("tensorflow", "keras")),
         msgspec.json.encode(model.config, order="deterministic").hex(),
         msgspec.json.encode(model.compile_config, order="deterministic").hex(),
         model.custom or "",
@@ -126,7 +126,7 @@ def _own_code() -> str:
     return digest.hexdigest()
 
 
-def _version(package: str) -> str:
+def installed_version(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

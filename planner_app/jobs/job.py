@@ -53,7 +53,7 @@ class Fresh:
     def take(self, request: Request, limits: Limits, cancelled: threading.Event) -> tuple[Child, bool]:
         if cancelled.is_set():
             raise Cancelled("Cancelled.")
-        return Child(self._command or worker_command(), limits, gpu=request.gpu), False
+        return Child(self._command or worker_command(), limits, gpu=request.gpu, more=request.environment()), False
 
     def give_back(self, child: Child, last: Finished | Failed | None) -> None:
         child.end(LEAVE_SECONDS if last else 0.0)
@@ -69,11 +69,13 @@ class Job:
         *,
         command: Sequence[str] | None = None,
         keeper: Keeper | None = None,
+        cancelled: threading.Event | None = None,
     ) -> None:
+        """`cancelled`, once set, stops the job: one event may stand for many jobs."""
         self.request = request
         self.limits = limits or request.limits
         self._keeper = keeper or Fresh(command)
-        self._cancelled = threading.Event()
+        self._cancelled = cancelled or threading.Event()
         self._begun = False
 
     def cancel(self) -> None:
@@ -124,9 +126,10 @@ def run(
     limits: Limits | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_start: Callable[[Started], None] | None = None,
+    cancelled: threading.Event | None = None,
 ) -> T:
     """What a fresh worker answers, or the `PlannerError` it failed with."""
-    return result_of(Job(request, limits), result_type, on_progress, on_start)
+    return result_of(Job(request, limits, cancelled=cancelled), result_type, on_progress, on_start)
 
 
 def result_of(

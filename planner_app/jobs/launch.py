@@ -29,8 +29,18 @@ def worker_command() -> list[str]:
     return [sys.executable, "-P", "-m", "planner_app.worker"]
 
 
-def environment(home: Path, lifeline: int, *, gpu: bool, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The caller's environment, with every place a library may write moved into the child's own folder."""
+def environment(
+    home: Path,
+    lifeline: int,
+    *,
+    gpu: bool,
+    more: Mapping[str, str] | None = None,
+    inherited: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The caller's environment, with every place a library may write moved into the child's own folder.
+
+    `more` is what the request itself asks for.
+    """
     given = dict(os.environ if inherited is None else inherited)
     folder = str(home)
     given |= {
@@ -49,6 +59,7 @@ def environment(home: Path, lifeline: int, *, gpu: bool, inherited: Mapping[str,
     }
     given.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     given["TF_ENABLE_ONEDNN_OPTS"] = "0"  # its rewrites and scratch memory are the CPU's own; GPUs have nothing like it
+    given |= more or {}
     if not gpu:
         given["CUDA_VISIBLE_DEVICES"] = "-1"
     if PYTHON_VARIABLE not in given:

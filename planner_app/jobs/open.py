@@ -6,6 +6,7 @@ opened.description    # by a child with TensorFlow, from `checked` alone
 """
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ def open_model(
     custom: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     sizes: Mapping[str, tuple[int, ...]] | None = None,
+    cancelled: threading.Event | None = None,
 ) -> Opened:
     """Reads, checks and describes a model.
 
@@ -41,24 +43,29 @@ def open_model(
         custom: A Python file of the user's that defines the model's own classes.
         on_progress: Called with every step that is said to be done.
         sizes: Sizes of inputs without the batch, by name: fills those that the file does not say.
+        cancelled: Once set, from any thread, the children are ended and `Cancelled` is raised.
 
     Raises:
         ModelError: The file can't be read, or holds what must not be rebuilt.
         WorkerError: A child died, hung or ran over its limits.
     """
-    checked = check_model(path, custom, on_progress)
+    checked = check_model(path, custom, on_progress, cancelled)
     request = Describe(model=checked, sizes=dict(sizes or {}))
-    return Opened(checked, run(request, ModelDescription, describe_limits(checked), on_progress))
+    description = run(request, ModelDescription, describe_limits(checked), on_progress, cancelled=cancelled)
+    return Opened(checked, description)
 
 
 def check_model(
-    path: str, custom: str | None = None, on_progress: Callable[[Progress], None] | None = None
+    path: str,
+    custom: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: threading.Event | None = None,
 ) -> CheckedModel:
     """The first half: what the reader takes out of the file, without TensorFlow."""
     # Children live in folders of their own: a relative path means nothing to them.
     request = Inspect(path=os.path.abspath(path), custom=os.path.abspath(custom) if custom else None)  # noqa: PTH100
     try:
-        return run(request, CheckedModel, on_progress=on_progress)
+        return run(request, CheckedModel, on_progress=on_progress, cancelled=cancelled)
     except WorkerError as error:  # libhdf5 can hang on a damaged file: say which file it was
         raise WorkerError(f"{os.path.basename(path)!r} can't be read: {error}", error.detail) from error  # noqa: PTH119
 

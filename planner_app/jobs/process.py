@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planner_app.errors import WorkerError
 from planner_app.jobs import launch, scratch
@@ -26,13 +26,15 @@ _swept = threading.Event()
 class Child:
     """A worker that runs, or did. Used by one thread at a time, but for `kill`."""
 
-    def __init__(self, command: Sequence[str], limits: Limits, *, gpu: bool = False) -> None:
+    def __init__(
+        self, command: Sequence[str], limits: Limits, *, gpu: bool = False, more: Mapping[str, str] | None = None
+    ) -> None:
         if not _swept.is_set():
             _swept.set()
             scratch.sweep()
         self._scratch = scratch.Scratch()
         try:
-            self._popen, self._lifeline = _start(command, self._scratch, gpu)
+            self._popen, self._lifeline = _start(command, self._scratch, gpu, more)
         except OSError as error:
             self._scratch.remove()
             raise WorkerError(f"The worker {command[0]!r} could not be started: {error.strerror}.") from error
@@ -183,7 +185,9 @@ class Child:
         self._scratch.remove()
 
 
-def _start(command: Sequence[str], folder: scratch.Scratch, gpu: bool) -> tuple[subprocess.Popen[bytes], int]:
+def _start(
+    command: Sequence[str], folder: scratch.Scratch, gpu: bool, more: Mapping[str, str] | None
+) -> tuple[subprocess.Popen[bytes], int]:
     """The process, and the end of a pipe that says we live: when it closes, whatever closed it, the child dies.
 
     PR_SET_PDEATHSIG would do so when the *thread* that started the child ends, and a warm worker outlives threads.
@@ -198,7 +202,7 @@ def _start(command: Sequence[str], folder: scratch.Scratch, gpu: bool) -> tuple[
             bufsize=0,
             start_new_session=True,
             pass_fds=(theirs,),
-            env=launch.environment(folder.home, theirs, gpu=gpu),
+            env=launch.environment(folder.home, theirs, gpu=gpu, more=more),
         )
     except BaseException:
         os.close(ours)

@@ -7,13 +7,16 @@ the last one is always `Finished` or `Failed`:
     <- {"type": "Finished", "result": {"name": "resnet50", ...}}
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
 from msgspec import Raw, Struct
 
+from planner_app.core.compile_check import Program
+from planner_app.core.measurement import Order, Place
 from planner_app.core.model import CheckedModel
-from planner_app.core.setup import StepSetup
+from planner_app.core.setup import Jit, Setup, StepSetup
 from planner_app.errors import PlannerError
 
 MIB = 1 << 20
@@ -21,6 +24,7 @@ GIB = 1 << 30
 
 REQUEST_BYTES = 256 * MIB  # a checked configuration is at most 64 MiB; escaping can make it four times as long
 FINISHED_BYTES = 64 * MIB  # the longest answer: the trace of a model of many thousand layers
+FIRST_REGION = 2 * MIB  # of an allocator that grows; where one region is to have the whole limit, it comes on top
 EVENT_BYTES = 256 << 10  # any other event: a sentence and a traceback
 
 
@@ -50,13 +54,20 @@ class Request(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
     Attributes:
         limits: What it may use if the caller does not say.
-        gpu: It runs on the GPUs, so they are visible to it.
         execute: It starts other programs (a compiler's assembler, say).
     """
 
     limits: ClassVar[Limits] = Limits(memory_bytes=2 * GIB, seconds=120)
-    gpu: ClassVar[bool] = False
     execute: ClassVar[bool] = False
+
+    @property
+    def gpu(self) -> bool:
+        """It runs on the GPUs, so they are visible to it."""
+        return False
+
+    def environment(self) -> Mapping[str, str]:
+        """What libraries read when they are imported, and so must be there when the child starts."""
+        return {}
 
     def reads(self) -> tuple[str, ...]:
         """Files and folders of the user's that the child may read; nothing else of theirs."""
@@ -98,6 +109,75 @@ class Trace(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         return _folder_of(self.model.custom)
 
 
+class Lower(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """Turn a training step into a program for XLA, no weight in memory. Answers with a `Program`."""
+
+    model: CheckedModel
+    setup: StepSetup
+    batch: int
+    jit: Jit = Jit.AUTO
+
+    def reads(self) -> tuple[str, ...]:
+        return _folder_of(self.model.custom)
+
+
+class Compile(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """Compile a program for a GPU that need not be there. Answers with a `Compiled`.
+
+    Attributes:
+        target: The GPU as a text proto; `name` is what to call it.
+    """
+
+    execute: ClassVar[bool] = True  # ptxas, CUDA's assembler
+
+    program: Program
+    target: str
+    name: str
+
+
+class Measure(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """Run real training steps in this one process. Answers with a `Run`; every `Step` comes with a `Progress` too.
+
+    Attributes:
+        steps: How many; in each call of `fit`, if there are some.
+        fits: How many calls of `fit` to make instead of single steps.
+        watch: UUIDs of the GPUs, for NVML and for CUDA.
+        grows: Tell what is taken in the last steps and not given back.
+        one_region: The CPU's allocator takes all it may take at once, as a GPU's does, and not in regions that double.
+    """
+
+    # A step that is not over after half an hour is not going to be.
+    limits: ClassVar[Limits] = Limits(
+        memory_bytes=64 * GIB, seconds=24 * 3600, silence_seconds=1800, file_bytes=16 * GIB, files=65536
+    )
+
+    model: CheckedModel
+    setup: Setup
+    place: Place
+    order: Order = Order.ORDINARY
+    steps: int = 5
+    fits: int = 0
+    watch: tuple[str, ...] = ()
+    grows: bool = False
+    one_region: bool = False
+
+    @property
+    def gpu(self) -> bool:
+        return self.place.on_gpu
+
+    def reads(self) -> tuple[str, ...]:
+        return _folder_of(self.model.custom)
+
+    def environment(self) -> Mapping[str, str]:
+        said = {"TF_CPP_MIN_LOG_LEVEL": "1"}  # warnings: should the process die, its last words name the operation
+        if self.place.on_gpu:
+            seen = ",".join(self.watch or map(str, self.place.gpus))
+            return said | {"CUDA_VISIBLE_DEVICES": seen, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        limit = self.place.limit_bytes if self.place.limit_bytes is not None else self.limits.memory_bytes
+        limit += FIRST_REGION if self.one_region else 0
+        return said | {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(max(1, limit // MIB))}
+
+
 class Event(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Something the worker says."""
 
@@ -115,9 +195,16 @@ class Started(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
 
 class Progress(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """How far it is.
+
+    Attributes:
+        results: What has come of it since the last event, of work whose parts are worth keeping if it is cut short.
+    """
+
     done: int
     of: int
     text: str
+    results: tuple[Raw, ...] = ()
 
 
 class Finished(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):

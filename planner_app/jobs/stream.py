@@ -104,7 +104,7 @@ def _decode(line: bytes) -> AnyEvent:
         detail = f"{error}. The line began: {line[:200]!r}"
         raise Trouble("The worker sent a line that is no event, and was stopped.", detail) from error
     if isinstance(event, Progress):
-        return Progress(done=event.done, of=event.of, text=plain(event.text))
+        return msgspec.structs.replace(event, text=plain(event.text))
     if isinstance(event, Failed):
         return Failed(error=event.error, reason=plain(event.reason), detail=plain(event.detail))
     return event

@@ -1,10 +1,12 @@
 """From a checked model and a setup to its memory over the batch: out of the cache, or from a worker."""
 
 import os
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 import msgspec
 
@@ -22,9 +24,11 @@ BYTES_PER_BYTE = 3000
 SECONDS_PER_MEGABYTE = 400.0
 MOST_AT_A_TIME = 4  # TensorFlow alone takes half a gigabyte in each process
 
+OnProgress = Callable[[Progress], None] | None
+
 
 class Tracer:
-    """One model's traces, each made once."""
+    """One model's traces, each made once. From any thread."""
 
     def __init__(self, model: CheckedModel, cache: TraceCache | None = None) -> None:
         self.model = model
@@ -32,56 +36,86 @@ class Tracer:
         self._memories: dict[StepSetup, Memory] = {}
         self._known: dict[StepSetup, int] = {}
 
-    def prepare(self, setups: Iterable[StepSetup], on_progress: Callable[[Progress], None] | None = None) -> None:
-        """Make the traces that are missing, several at a time.
+    @property
+    def known(self) -> Mapping[StepSetup, Memory]:
+        """What has been traced so far."""
+        return MappingProxyType(self._memories)
 
-        Setups that differ in the device alone go to one worker, one after the other: it keeps the step it has traced.
-        """
-        groups: dict[StepSetup, list[StepSetup]] = {}
-        for setup in dict.fromkeys(setups):
-            if setup not in self._memories:
-                alike = replace(setup, xla=False, replicated=False, target=setup.target.partition(":")[0])
-                groups.setdefault(alike, []).append(setup)
+    def prepare(
+        self, setups: Iterable[StepSetup], on_progress: OnProgress = None, cancelled: threading.Event | None = None
+    ) -> None:
+        """Make the traces that are missing, several at a time."""
+        groups = alike(setup for setup in setups if setup not in self._memories)
         at_a_time = max(1, min(len(groups), os.cpu_count() or 1, MOST_AT_A_TIME))
-        with ThreadPoolExecutor(at_a_time) as pool:
-            list(pool.map(lambda group: self._trace_all(group, on_progress), groups.values()))
 
-    def memory(self, setup: StepSetup, on_progress: Callable[[Progress], None] | None = None) -> Memory:
+        def trace_group(group: list[StepSetup]) -> None:
+            with WarmWorker() as worker:
+                for setup in group:
+                    self.trace(setup, worker, on_progress, cancelled)
+
+        with ThreadPoolExecutor(at_a_time) as pool:
+            list(pool.map(trace_group, groups))
+
+    def memory(
+        self, setup: StepSetup, on_progress: OnProgress = None, cancelled: threading.Event | None = None
+    ) -> Memory:
         if setup not in self._memories:
-            self._trace_all([setup], on_progress)
+            with WarmWorker() as worker:
+                self.trace(setup, worker, on_progress, cancelled)
         return self._memories[setup]
 
-    def _trace_all(self, setups: list[StepSetup], on_progress: Callable[[Progress], None] | None) -> None:
-        with WarmWorker() as worker:
-            for setup in setups:
-                key = trace_key(self.model, setup)
-                points = self._cache.points(key)
-                trace = None if points else self._cache.trace(key)
-                if trace is None and not points:
-                    trace = self._traced(setup, worker, on_progress)
-                    self._cache.keep_trace(key, trace)
-                self._memories[setup] = Memory(trace or partial(self._trace, key, setup), setup, points)
-                self._known[setup] = len(points)
+    def trace(
+        self,
+        setup: StepSetup,
+        worker: WarmWorker,
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
+    ) -> Memory:
+        """Out of the cache where it is there; otherwise `worker`, which may know the model already, is asked."""
+        if setup not in self._memories:
+            key = trace_key(self.model, setup)
+            points = self._cache.points(key)
+            trace = None if points else self._cache.trace(key)
+            if trace is None and not points:
+                trace = self._traced(setup, worker, on_progress, cancelled)
+                self._cache.keep_trace(key, trace)
+            self._known[setup] = len(points)
+            self._memories[setup] = Memory(trace or partial(self._trace, key, setup), setup, points)
+        return self._memories[setup]
 
     def _trace(self, key: str, setup: StepSetup) -> StepTrace:
         """Out of the cache; made anew where that has lost it since."""
         trace = self._cache.trace(key)
         if trace is None:
             with WarmWorker() as worker:
-                trace = self._traced(setup, worker, None)
+                trace = self._traced(setup, worker)
         return trace
 
     def _traced(
-        self, setup: StepSetup, worker: WarmWorker, on_progress: Callable[[Progress], None] | None
+        self,
+        setup: StepSetup,
+        worker: WarmWorker,
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
     ) -> StepTrace:
         request = Trace(model=self.model, setup=setup)
-        return worker.run(request, StepTrace, trace_limits(self.model), on_progress)
+        return worker.run(request, StepTrace, trace_limits(self.model), on_progress, cancelled)
 
     def keep(self) -> None:
         """Remember what was worked out, for the next time the model is opened."""
-        for setup, memory in self._memories.items():
+        for setup, memory in list(self._memories.items()):
             if len(memory.points) > self._known[setup]:
                 self._cache.keep_points(trace_key(self.model, setup), memory.points)
+                self._known[setup] = len(memory.points)
+
+
+def alike(setups: Iterable[StepSetup]) -> list[list[StepSetup]]:
+    """Groups for one worker each, that keeps the step it has traced: they differ in the device alone."""
+    groups: dict[StepSetup, list[StepSetup]] = {}
+    for setup in dict.fromkeys(setups):
+        common = replace(setup, xla=False, replicated=False, target=setup.target.partition(":")[0])
+        groups.setdefault(common, []).append(setup)
+    return list(groups.values())
 
 
 def trace_limits(model: CheckedModel) -> Limits:

@@ -35,8 +35,8 @@ class WarmWorker:
         self._fit: object = None
         self._closed = False
 
-    def job(self, request: Request, limits: Limits | None = None) -> Job:
-        return Job(request, limits, keeper=self)
+    def job(self, request: Request, limits: Limits | None = None, cancelled: threading.Event | None = None) -> Job:
+        return Job(request, limits, keeper=self, cancelled=cancelled)
 
     def run(
         self,
@@ -44,8 +44,9 @@ class WarmWorker:
         result_type: type[T],
         limits: Limits | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        cancelled: threading.Event | None = None,
     ) -> T:
-        return result_of(self.job(request, limits), result_type, on_progress)
+        return result_of(self.job(request, limits, cancelled), result_type, on_progress)
 
     def close(self) -> None:
         """Cancel what runs and end the child. From any thread."""
@@ -74,14 +75,15 @@ class WarmWorker:
     def take(self, request: Request, limits: Limits, cancelled: threading.Event) -> tuple[Child, bool]:
         self._wait(cancelled)
         try:
-            fit = (request.reads(), request.gpu, request.execute, launch.bounds(limits))
+            more = request.environment()
+            fit = (request.reads(), request.gpu, request.execute, more, launch.bounds(limits))
             child = self._child
             if child is not None and (fit != self._fit or not child.rests()):
                 child.end()
                 child = None
             used = child is not None
             if child is None:
-                child = Child(self._command or launch.worker_command(), limits, gpu=request.gpu)
+                child = Child(self._command or launch.worker_command(), limits, gpu=request.gpu, more=more)
             self._child, self._fit = child, fit
             return child, used
         except BaseException:

@@ -1,0 +1,18 @@
+"""What a training script imports. Standard library only: TensorFlow comes when it is needed, after the plan is loaded.
+
+from planner_app.train import load_plan
+
+plan = load_plan("resnet.plan.json")  # before TensorFlow: sets how it takes memory
+with plan.scope():  # one device, MirroredStrategy or MultiWorkerMirroredStrategy, and the precision
+    model = build()
+    model.compile(optimizer=plan.optimizer("adam", learning_rate=1e-3), loss=..., **plan.compile_options())
+plan.check(model)  # same model, this GPU, enough free memory: a sentence if not, before minutes are lost
+plan.fit(model, dataset, epochs=3, callbacks=[plan.watch()])
+"""
+
+from planner_app.errors import PlanError
+from planner_app.train.feasibility import Feasibility, fits
+from planner_app.train.notes import PlanWarning
+from planner_app.train.plan import TrainingPlan, load_plan
+
+__all__ = ["Feasibility", "PlanError", "PlanWarning", "TrainingPlan", "fits", "load_plan"]

@@ -16,6 +16,7 @@ from planner_app.core.trace import Constant, Phase, Role, Source, StepTrace, Var
 from planner_app.worker.attribution import Attribution
 from planner_app.worker.crowding import crowded_sums, first_crowded_batch
 from planner_app.worker.graph import Graph
+from planner_app.worker.reductions import channels_first, column_rows
 from planner_app.worker.replicas import SCOPE as REDUCTION
 from planner_app.worker.rewrite import INPUT_PREFIX, meta_graph, rewritten
 from planner_app.worker.traced import Traced
@@ -34,7 +35,11 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
     graph = Graph(definition, traced.batch, traced.prime, setup.target, setup.xla)
     report(4, 5, "following the step")
     names = Attribution(traced.model)
-    sources = tuple(Source(n.name, n.type, names.layer(n.name), names.phase(n.name)) for n in graph.nodes)
+    turned = channels_first(graph)
+    sources = tuple(
+        Source(n.name, n.type, names.layer(n.name), names.phase(n.name), column_rows(graph, n, turned))
+        for n in graph.nodes
+    )
     variables = _variables(graph, traced.captured, names)
     if setup.replicated and graph.on_gpu:
         # OwnedMultiDeviceIterator with a device-side prefetch of one: the next batch is there before this one is done.
@@ -124,6 +129,6 @@ def _with_updated_layers(
             following = (layers[operations[then].source] for then in operation.then)
             layers[place] = next((layer for layer in following if layer), "")
     return tuple(
-        source if source.layer == layer else Source(source.name, source.type, layer, source.phase)
+        source if source.layer == layer else replace(source, layer=layer)
         for source, layer in zip(sources, layers, strict=True)
     )

@@ -45,9 +45,12 @@ class Attribution:
         return Phase.FORWARD
 
     def layer(self, name: str) -> str:
-        """The innermost scope that is a layer's name; a layer that is called again gets a number behind it."""
+        """The innermost scope that is a layer's name, with a number behind it.
+
+        Keras opens each scope twice, so that "conv2d_1" is the scope of "conv2d", and "conv2d_1_2" that of "conv2d_1".
+        """
         for part in reversed(name.split("/")[:-1]):
-            path = self._layers.get(part) or self._layers.get(NUMBERED.sub("", part))
+            path = self._layers.get(NUMBERED.sub("", part)) or self._layers.get(part)
             if path:
                 return path
         return ""

@@ -8,11 +8,13 @@ from math import prod
 
 import tensorflow as tf
 
+from planner_app.core.setup import HOPPER
 from planner_app.core.trace import Size
 from planner_app.worker.kernel_call import Call, Scratch
 from planner_app.worker.shared_scratch import einsum, reduction
 
-GEMM_WORKSPACE_BYTES = 4 << 20  # GemmConfig::kDefaultWorkspace
+# gpu_blas_lt.h, GemmConfig: kDefaultWorkspace, and kHopperWorkspace from compute capability 9.0 on.
+GEMM_WORKSPACE_BYTES, HOPPER_WORKSPACE_BYTES = 4 << 20, 32 << 20
 
 
 def _softmax(call: Call) -> Iterator[Scratch]:
@@ -73,9 +75,9 @@ def _pool_gradient_by_xla(call: Call) -> Iterator[Scratch]:
         yield Scratch(call.size_of(call.inputs[1].shape, tf.float32))
 
 
-def _product_by_xla(_call: Call) -> Iterator[Scratch]:
-    """gemm_workspace_rewriter.cc: every call of cuBLAS brings its workspace as a result of its own."""
-    yield Scratch(Size(GEMM_WORKSPACE_BYTES))
+def _product_by_xla(call: Call) -> Iterator[Scratch]:
+    """gemm_rewriter.cc, GemmWorkspaceRewriteVisitor: every call of cuBLAS has its workspace as one of its results."""
+    yield Scratch(Size(HOPPER_WORKSPACE_BYTES if call.graph.capability >= HOPPER else GEMM_WORKSPACE_BYTES))
 
 
 XLA_RULES: dict[str, Callable[[Call], Iterator[Scratch]]] = {

@@ -49,11 +49,13 @@ class Graph:
     Attributes:
         batch: The batch traced with.
         on_gpu: Integers that steer the step live in the host's memory, not the device's.
+        capability: The GPU's compute capability; 0 for the CPU.
     """
 
     def __init__(self, definition: Any, batch: int, prime: int, target: str, xla: bool = False) -> None:
         self.batch, self.prime, self.xla = batch, prime, xla
         self.on_gpu = target != "cpu"
+        self.capability = float(target.partition(":")[2] or 0)
         self._sizes: dict[int, Size] = {}
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(definition, name="")

@@ -7,7 +7,7 @@ import inspect
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,11 @@ PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16", "bfloat16", "float16
 
 
 def rebuild(
-    model: CheckedModel, *, precision: str | None = None, sizes: Mapping[str, Sequence[int]] | None = None
+    model: CheckedModel,
+    *,
+    precision: str | None = None,
+    sizes: Mapping[str, Sequence[int]] | None = None,
+    values: bool = False,
 ) -> keras.Model:
     """The model without its weights, not compiled.
 
@@ -34,11 +38,12 @@ def rebuild(
         model: What the reader took out of the file.
         precision: A Keras dtype policy for every layer; none: as saved.
         sizes: Sizes of inputs by name, without the batch dimension. Fills unknown ones and replaces known ones.
+        values: Variables get the values their initializers make, as those of a new model do.
     """
     if precision is not None and precision not in PRECISIONS:
         raise SetupError(f"{precision!r} is no precision: expected one of {', '.join(PRECISIONS)}.")
     _set_defaults(precision)
-    with warnings.catch_warnings(), without_values():
+    with warnings.catch_warnings(), nullcontext() if values else without_values():
         warnings.simplefilter("ignore")  # Keras' advice to the author of a model; ours go into the description
         built = _from_function(model, precision) if model.format == "python" else _from_config(model, precision, sizes)
         if model.format == "python" and sizes:

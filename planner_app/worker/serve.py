@@ -1,7 +1,8 @@
 """The worker's loop: read a request, put on the sandbox, hand the request to whoever can do it, send what comes of it.
 
 A handler is `handler(request, report)`. It returns something that becomes JSON, or raises a `PlannerError` with a
-sentence for the user; `report(done, of, text)` says how far it is.
+sentence for the user; `report(done, of, text)` says how far it is, and hands over what is worth keeping if the worker
+should die: `report(done, of, text, result)`.
 """
 
 import faulthandler
@@ -22,7 +23,7 @@ from planner_app.jobs.launch import SCRATCH_VARIABLE
 from planner_app.jobs.protocol import FINISHED_BYTES, Failed, Finished, Progress, Request, Started
 from planner_app.worker import lifeline, sandbox, stdio
 
-Report = Callable[[int, int, str], None]
+Report = Callable[..., None]
 Handler = Callable[[Any, Report], Any]
 
 # The module is imported when the first request of its kind comes: the reader of files must not import TensorFlow.
@@ -30,6 +31,9 @@ HANDLERS: Mapping[str, str] = {
     "Inspect": "planner_app.worker.inspect:inspect",
     "Describe": "planner_app.worker.describe:describe",
     "Trace": "planner_app.worker.trace:trace",
+    "Measure": "planner_app.worker.measure:measure",
+    "Lower": "planner_app.worker.lower:lower",
+    "Compile": "planner_app.worker.compile:compile",
 }
 
 # People don't read faster, and the parent takes a flood for a fault; but the stages of a short job are all told.
@@ -70,13 +74,17 @@ def _sandbox(request: Request) -> sandbox.Sandbox:
 
 def _reporter(events: stdio.Events) -> Report:
     last, told, sent = -REPORT_SECONDS, "", 0
+    results: list[Raw] = []
 
-    def report(done: int, of: int, text: str) -> None:
+    def report(done: int, of: int, text: str, result: Any = None) -> None:
         nonlocal last, told, sent
         now = time.monotonic()
+        if result is not None:
+            results.append(Raw(msgspec.json.encode(result)))
         if now - last >= REPORT_SECONDS or (text != told and sent < STAGES):
             last, told, sent = now, text, sent + 1
-            events.send(Progress(done=done, of=of, text=text[:1000]))
+            events.send(Progress(done=done, of=of, text=text[:1000], results=tuple(results)))
+            results.clear()
 
     return report
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -26,17 +27,27 @@ CUDNN_LAYERS = (keras.layers.LSTM, keras.layers.GRU)
 PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199)
 
 
-def build(checked: CheckedModel, setup: StepSetup) -> keras.Model:
-    """The model as the setup wants it: precision, input sizes, rematerialisation, frozen layers, compiled."""
-    keras.utils.clear_session()  # a warm worker must not number this model's layers after the last one's
+def build(
+    checked: CheckedModel, setup: StepSetup, *, values: bool = False, jit: bool | str = False, accumulate: int = 2
+) -> keras.Model:
+    """The model as the setup wants it: precision, input sizes, rematerialisation, frozen layers, compiled.
+
+    Args:
+        values: Variables get the values they start training with.
+        jit: Keras' `jit_compile`. A step that is only traced is compiled by nobody.
+        accumulate: How many steps are added up, where the setup says that some are. The memory is that of any number.
+    """
+    if not values:  # a warm worker must not number this model's layers after the last one's
+        keras.utils.clear_session()
     with _remat(setup.remat):
-        model = rebuild(checked, precision=str(setup.precision), sizes=dict(setup.sizes) or None)
+        model = rebuild(checked, precision=str(setup.precision), sizes=dict(setup.sizes) or None, values=values)
     _check_remat(model, setup.remat)
     _freeze(model, setup.freeze)
-    with without_values(), warnings.catch_warnings():
+    with nullcontext() if values else without_values(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        optimizer = make_optimizer(setup.optimizer, accumulates=setup.accumulates)
-        model.compile(optimizer=optimizer, loss=_loss(checked, setup), jit_compile=False)
+        optimizer = make_optimizer(setup.optimizer, accumulates=setup.accumulates, accumulate=accumulate)
+        eagerly = bool(getattr(model, "run_eagerly", False))  # compiled so by a user's function
+        model.compile(optimizer=optimizer, loss=_loss(checked, setup), jit_compile=jit, run_eagerly=eagerly)
         try:
             model.optimizer.build(model.trainable_variables)
         except (TypeError, ValueError) as error:
@@ -67,21 +78,32 @@ def as_run(model: keras.Model, setup: StepSetup) -> tuple[StepSetup, list[str]]:
     return setup, warned
 
 
-def trace_step(model: keras.Model, batch: int) -> Any:
-    """The concrete function of one call of `train_step` on a batch of this size."""
-    xs = [tf.TensorSpec(_sized(t.name, t.shape, batch), t.dtype) for t in inputs_of(model)]
-    ys = _targets(model, batch)
+def trace_step(model: keras.Model, batch: int, compiled: bool = False) -> Any:
+    """The concrete function of one call of `train_step` on a batch of this size; loops as XLA wants them, if asked."""
+    xs, ys = batch_specs(model, batch)
 
     def step(x: list[Any], y: list[Any]) -> Any:
-        return model.train_step((_structured(model, x), y if len(y) > 1 else y[0]))["loss"]
+        return model.train_step(as_data(model, x, y))["loss"]
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return tf.function(step, autograph=False).get_concrete_function(xs, ys)
-    except (ValueError, TypeError, NotImplementedError, tf.errors.OpError) as error:
+            function = tf.function(step, autograph=False, jit_compile=True if compiled else None)
+            return function.get_concrete_function(xs, ys)
+    except (ValueError, TypeError, LookupError, NotImplementedError, tf.errors.OpError) as error:
         _check_loss(model, ys, batch)
         raise ModelError(f"The training step can't be traced: {_line(error)}") from error
+
+
+def batch_specs(model: keras.Model, batch: int) -> tuple[list[Any], list[Any]]:
+    """Shapes and dtypes of what a step of this batch is given: inputs, then targets."""
+    xs = [tf.TensorSpec(_sized(t.name, t.shape, batch), t.dtype) for t in inputs_of(model)]
+    return xs, _targets(model, batch)
+
+
+def as_data(model: keras.Model, inputs: list[Any], targets: list[Any]) -> tuple[Any, Any]:
+    """Inputs and targets in the structure that the model's `train_step` takes."""
+    return _structured(model, inputs), targets if len(targets) > 1 else targets[0]
 
 
 def _check_loss(model: keras.Model, targets: list[Any], batch: int) -> None:
@@ -113,7 +135,7 @@ def trace_batch(model: keras.Model) -> tuple[int, int]:
     )
 
 
-def make_optimizer(wanted: Optimizer, accumulates: bool = False) -> Any:
+def make_optimizer(wanted: Optimizer, accumulates: bool = False, accumulate: int = 2) -> Any:
     classes = {
         name.lower(): kind
         for name, kind in vars(keras.optimizers).items()
@@ -126,7 +148,7 @@ def make_optimizer(wanted: Optimizer, accumulates: bool = False) -> Any:
         known = ", ".join(sorted(set(classes) - {"lossscaleoptimizer", "multioptimizer"}))
         raise SetupError(f'"{wanted.name}" is no optimizer of Keras {keras.__version__}: expected one of {known}.')
     if accumulates:
-        options["gradient_accumulation_steps"] = 2  # how many does not change the memory
+        options["gradient_accumulation_steps"] = accumulate
     try:
         optimizer = kind(**options)
     except (TypeError, ValueError) as error:

@@ -9,10 +9,11 @@ TensorFlow's, which is what we want: nothing of ours may depend on a weight's va
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import tensorflow as tf
 from keras.src.backend.tensorflow import core
 from tensorflow.python.ops import resource_variable_ops
 
@@ -47,3 +48,18 @@ def without_values() -> Iterator[None]:
         yield
     finally:
         core.Variable._initialize_with_initializer = before
+
+
+def reserve(variables: Iterable[Any]) -> None:
+    """Something to find where a value would be, for who insists on one without looking at it.
+
+    `Empty` asks for memory and does not touch it, so the system gives none; and all variables of one shape share it.
+    """
+    rooms: dict[Any, Any] = {}
+    for variable in variables:
+        if bool(tf.raw_ops.VarIsInitializedOp(resource=variable.handle)):
+            continue
+        key = (tuple(variable.shape), variable.dtype)
+        if key not in rooms:
+            rooms[key] = tf.raw_ops.Empty(shape=variable.shape.as_list(), dtype=variable.dtype, init=False)
+        tf.raw_ops.AssignVariableOp(resource=variable.handle, value=rooms[key])

@@ -56,7 +56,7 @@ def estimate(file: Path, case: Case, worker: WarmWorker) -> Estimated:
     )
 
 
-def setup_of(case: Case) -> Setup:
+def setup_of(case: Case, jit: Jit = Jit.OFF) -> Setup:
     """A setup's batch is that of an update, a case's that of a step."""
     steps = max(1, case.accumulate)
     return Setup(
@@ -64,7 +64,7 @@ def setup_of(case: Case) -> Setup:
         precision=Precision(case.precision),
         accumulate=steps,
         optimizer=parse_optimizer(case.optimizer),
-        jit=Jit.OFF,
+        jit=jit,
     )
 
 

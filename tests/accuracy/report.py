@@ -57,15 +57,15 @@ def sentences(all_of_it: Summary, versions: str) -> str:
     return "\n".join(lines)
 
 
-def write_readme(file: Path, text: str) -> bool:
+def write_readme(file: Path, text: str, marks: tuple[str, str] = (BEGIN, END)) -> bool:
     """Put the text between the marks; a README without marks is left alone."""
     if not file.exists():
         return False
-    before, begin, rest = file.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = file.read_text().partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not begin or not end:
         return False
-    file.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    file.write_text(f"{before}{marks[0]}\n{text}\n{marks[1]}{after}")
     return True
 
 

@@ -12,7 +12,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from planner_app.commands.setup_arguments import target_of
 from planner_app.core.device import Device
 from planner_app.core.model import CheckedModel
 from planner_app.core.runtime import allocator_limit_bytes
@@ -68,14 +67,14 @@ def chart(model: CheckedModel, folder: Path, devices: list[Device]) -> tuple[int
     began = time.monotonic()
     wanted: dict[StepSetup, None] = {}
     for device in devices:
-        wanted |= {setup.step(target_of(device)): None for setup in setups()}
+        wanted |= {setup.step(device.target): None for setup in setups()}
     tracer.prepare(wanted)
     memories = {setup: tracer.memory(setup) for setup in wanted}
     traced = time.monotonic()
     fits = 0
     for device in devices:
         capacity = allocator_limit_bytes(device) or 0
-        target = target_of(device)
+        target = device.target
         for setup in setups():
             fits += level(memories[setup.step(target)], setup.per_gpu_batch).peak_bytes <= capacity
     replayed = time.monotonic()

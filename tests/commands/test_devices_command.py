@@ -5,13 +5,15 @@ import json
 import pytest
 
 from planner_app.cli import main
+from planner_app.commands import devices as command
 from planner_app.files import devices
 
 
 @pytest.fixture(autouse=True)
 def no_users_file(tmp_path, monkeypatch):
     """The list must not depend on whose machine this is."""
-    monkeypatch.setattr(devices, "user_file", lambda: tmp_path / "devices.json")
+    for module in (devices, command):
+        monkeypatch.setattr(module, "user_file", lambda: tmp_path / "devices.json")
     devices.catalogue.cache_clear()
     yield tmp_path / "devices.json"
     devices.catalogue.cache_clear()
@@ -64,3 +66,33 @@ def test_that_a_broken_file_of_the_users_is_told(no_users_file, capsys):
     no_users_file.write_text("{")
     assert main(["devices"]) == 1
     assert "can't be used" in capsys.readouterr().err
+
+
+def test_that_prices_of_a_spreadsheet_count_from_then_on(no_users_file, tmp_path, capsys):
+    prices = tmp_path / "prices.csv"
+    prices.write_text("device,usd_per_hour,provider,date\nNVIDIA L4,0.01,our cloud,2999-01-01\n")
+    assert main(["devices", "--import-prices", str(prices)]) == 0
+    assert str(no_users_file) in " ".join(capsys.readouterr().out.split())
+    main(["devices", "--search", "nvidia l4"])
+    assert "$0.01, 2999-01" in capsys.readouterr().out
+
+
+def test_that_a_spreadsheet_with_a_slip_changes_nothing(no_users_file, tmp_path, capsys):
+    prices = tmp_path / "prices.csv"
+    prices.write_text("device,usd_per_hour,provider,date\nNVIDIA L4,nothing,our cloud,2026-01-01\n")
+    assert main(["devices", "--import-prices", str(prices)]) == 1
+    assert "line 2: 'nothing' is no price in dollars" in capsys.readouterr().err
+    assert not no_users_file.exists()
+
+
+def test_that_old_prices_are_marked(no_users_file, capsys):
+    price = {"usd_per_hour": 0.01, "provider": "somebody", "date": "2020-01-01"}
+    entry = {"name": "NVIDIA L4", "cloud_prices": [price]}
+    no_users_file.write_text(json.dumps({"schema_version": 1, "devices": [entry]}))
+    main(["devices", "--search", "nvidia l4"])
+    assert "$0.01, 2020-01 (old)" in capsys.readouterr().out
+
+
+def test_that_the_schema_of_a_list_can_be_had(capsys):
+    assert main(["devices", "--schema"]) == 0
+    assert "Entry" in json.loads(capsys.readouterr().out)["$defs"]

@@ -30,7 +30,7 @@ class Step:
         layer, phase = more.pop("layer", ""), more.pop("phase", Phase.FORWARD)
         name = more.pop("name", f"{kind}_{len(self.rows)}")
         more["work"] = self._size(more.pop("work", 0))
-        self.sources.append(Source(name, kind, layer, phase))
+        self.sources.append(Source(name, kind, layer, phase, more.pop("rows", Size())))
         self.rows.append({"reads": reads, "makes": makes, "after": after, **more})
         return len(self.rows) - 1
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from steps import Step, live_bytes, story
 
-from planner_app.core.fusion import MOST_SOURCES, fused, schedules
+from planner_app.core.fusion import MOST_SOURCES, fused
+from planner_app.core.schedule import schedules
 from planner_app.core.trace import Access, Role, StepTrace
 
 

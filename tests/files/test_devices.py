@@ -117,8 +117,13 @@ def test_that_every_figure_says_where_it_comes_from():
         for attribute in ("compute_capability", "total_bytes", "bandwidth_bytes_per_second", "tdp_watts", "released"):
             if getattr(device, attribute) is not None and not (device.slice_of and attribute == "tdp_watts"):
                 assert device.provenance[attribute].source, (device.name, attribute)
+        for attribute in ("nvlink", "pcie"):
+            if getattr(device, attribute) is not None:
+                assert device.provenance[attribute].source, (device.name, attribute)
         if device.tflops.float16 is not None:
             assert device.provenance["tflops.tensor"].source
+        if device.tflops.float32 is not None:
+            assert device.provenance["tflops.float32"].source
 
 
 def test_that_every_device_is_found_by_its_own_name_and_aliases():

@@ -157,7 +157,14 @@ def test_that_a_file_without_read_permission_is_refused(tmp_path):
 def test_that_wrong_usage_has_exit_code_2():
     assert plimsoll("describe").returncode == 2
     assert plimsoll("fly").returncode == 2
-    assert plimsoll().returncode == 2
+
+
+def test_that_the_app_without_a_screen_is_a_sentence(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    done = plimsoll()
+    assert done.returncode == 1
+    assert "There is no screen to open the app on" in done.stderr
 
 
 def test_that_the_version_is_told():
@@ -166,11 +173,12 @@ def test_that_the_version_is_told():
 
 def test_that_a_bug_is_told_in_one_place_with_what_to_do(monkeypatch, capsys):
     from planner_app import cli
+    from planner_app.commands import describe
 
     def broken(*_):
         raise KeyError("surprise")
 
-    monkeypatch.setattr(cli.describe, "open_model", broken)
+    monkeypatch.setattr(describe, "open_model", broken)
     assert cli.main(["describe", "x.keras"]) == 1
     told = capsys.readouterr().err
     assert told.count("\n") == 1

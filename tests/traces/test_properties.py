@@ -4,7 +4,7 @@ import pytest
 import tiny
 from lab import CARD, CPU, Lab, between_steps, live_bytes, role_bytes
 
-from planner_app.core.fusion import schedules
+from planner_app.core.schedule import schedules
 from planner_app.core.setup import Jit, Precision, Setup, parse_optimizer
 from planner_app.core.trace import Role
 
@@ -258,3 +258,12 @@ def test_that_optimizers_differ_where_they_should(lab: Lab):
     plain, decayed = (lab.memory(MODELS["dense"], optimizer=o) for o in ("sgd", "sgd:momentum=0.9"))
     assert decayed.setup.optimizer == parse_optimizer("sgd:momentum=0.9")
     assert live_bytes(decayed, 512) > live_bytes(plain, 512)
+
+
+def test_that_layers_numbered_by_keras_keep_their_operations(lab):
+    """Keras opens each scope twice: "conv2d_1/..." is made by "conv2d", not by "conv2d_1"."""
+    layers = [tiny.layer("Conv2D", name, filters=4, kernel_size=3) for name in ("conv2d", "conv2d_1", "conv2d_2")]
+    model = tiny.chain(tiny.input_layer(16, 16, 3), *layers, tiny.layer("GlobalAveragePooling2D", "pool"))
+    trace = lab.memory(model, target="cpu").trace
+    convolutions = [source.layer for source in trace.sources if source.type in ("Conv2D", "_FusedConv2D")]
+    assert convolutions == ["conv2d", "conv2d_1", "conv2d_2"]

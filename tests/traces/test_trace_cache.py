@@ -153,7 +153,9 @@ def test_that_every_model_has_an_entry_of_its_own():
     assert len({trace_key(model, SETUP) for model in (MODEL, wider, lossy)}) == 3
 
 
-@pytest.mark.parametrize(("what", "value"), [("_own_code", lambda: "changed"), ("_version", lambda package: "9.9")])
+@pytest.mark.parametrize(
+    ("what", "value"), [("_own_code", lambda: "changed"), ("installed_version", lambda package: "9.9")]
+)
 def test_that_other_physics_and_other_versions_have_entries_of_their_own(monkeypatch, what, value):
     key = trace_key(MODEL, SETUP)
     monkeypatch.setattr(traces, what, value)

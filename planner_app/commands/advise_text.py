@@ -1,0 +1,55 @@
+"""`Advice` for people: each way with its memory before and after, its speed, its lines of code."""
+
+from rich.console import Console
+from rich.text import Text
+
+from planner_app.core.advise import Advice, Option
+from planner_app.core.advise.pace import pace, source
+from planner_app.units import format_bytes
+
+
+def show(advice: Advice, console: Console) -> None:
+    setup, limit = advice.want.setup, format_bytes(advice.limit_bytes or 0)
+    where = f"{advice.want.device.name} with a batch of {setup.batch}"
+    if advice.fits:
+        console.print(Text(f"It fits {where} as it is: {format_bytes(advice.before_bytes)} of {limit}.", style="green"))
+        return
+    console.print(Text(f"It does not fit {where}: {format_bytes(advice.before_bytes)} of {limit}.", style="bold red"))
+    if not advice.options:
+        console.print(Text("No change that was tried makes it fit."))
+    for number, option in enumerate(advice.options, start=1):
+        _option(number, option, console)
+    if advice.helpful:
+        console.print(Text("\nThese help, but not enough by themselves", style="bold"))
+        for option in advice.helpful:
+            console.print(Text(f"- {option.changes[0].text}: {_memory(option)}"))
+    for hint in advice.hints:
+        console.print(Text(f"\n- {hint.text}"))
+        _code(hint.code, console)
+
+
+def _option(number: int, option: Option, console: Console) -> None:
+    title = Text(f"\n{number}. ", style="bold")
+    title.append("; ".join(change.text for change in option.changes) + ".")
+    console.print(title)
+    console.print(Text(f"   {_memory(option)}{_pace(option)}", style="green"))
+    for change in option.changes:
+        _code(change.code, console)
+    for change in option.changes:
+        if change.caveat:
+            console.print(Text(f"   {change.caveat}", style="dim"))
+
+
+def _memory(option: Option) -> str:
+    after = format_bytes(option.after_bytes)
+    return f"{format_bytes(option.before_bytes)} before, {after} after, of {format_bytes(option.limit_bytes)}"
+
+
+def _pace(option: Option) -> str:
+    known = f" ({source(option)})" if source(option) else ""
+    return f"; {pace(option)}{known}" if pace(option) else ""
+
+
+def _code(lines: tuple[str, ...], console: Console) -> None:
+    for line in lines:
+        console.print(Text(f"       {line}", style="cyan"))

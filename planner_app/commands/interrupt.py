@@ -1,0 +1,29 @@
+"""Ctrl-C as a wish: what was found so far is still shown and written. A second one is an order."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C sets. Outside the main thread, where no signal arrives, nobody sets it."""
+    event = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,253 @@
+"""Single changes to a setup, each as a candidate: nothing is promised before it has been traced."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from planner_app.core.advise.remat import activations_pay, paying_layers
+from planner_app.core.advise.values import Change, Cost, Want
+from planner_app.core.breakdown import Held, Term
+from planner_app.core.estimate import Estimate
+from planner_app.core.setup import Jit, Optimizer, Precision, Setup
+
+STATE_WORTH_CHANGING = 0.05  # of the peak
+ACTIVATIONS_WORTH_SHRINKING = 0.3
+SHRUNK = ((3, 4), (1, 2))  # of each side of an image, or of a sequence
+ROUNDED_TO = 16  # convolutional networks halve their input four times or more
+SMALLEST_SIDE = 32
+STATEFUL = frozenset("adam adamw adamax nadam adadelta adafactor ftrl lamb schedulefreeadamw lion rmsprop".split())
+HALVES = {
+    Precision.FLOAT64: Precision.FLOAT32,
+    Precision.FLOAT32: Precision.MIXED_BFLOAT16,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A change and what it makes of a setup. `solves`: how far it goes is worked out from what fits.
+
+    `tier` 0 is tried at once, later ones only where the earlier ones leave too few ways.
+    """
+
+    change: Change
+    apply: Callable[[Setup], Setup]
+    solves: bool = False
+    tier: int = 0
+
+
+def candidates(want: Want, base: Estimate, held: Iterable[Held]) -> list[Candidate]:
+    """`held` is all that is alive at the peak."""
+    found = [
+        *_accumulate(want),
+        *_xla(want, base),
+        *_precision(want),
+        *_remat(held, base),
+        *_batch(want),
+        *_optimizer(want, base),
+        *_freeze(base),
+        *_input(want, base),
+        *_gpus(want),
+    ]
+    return sorted(found, key=lambda each: (each.tier, each.change.cost))
+
+
+def _accumulate(want: Want) -> Iterator[Candidate]:
+    # Keras 3 raises under tf.distribute ("merge_call called while defining a new graph").
+    if want.setup.gpus > 1 or want.setup.batch < 2 * want.setup.accumulate:
+        return
+    yield Candidate(accumulation(want.setup), lambda setup: replace(setup, accumulate=max(setup.accumulate, 2)), True)
+
+
+def accumulation(setup: Setup) -> Change:
+    optimizer = _written(setup.optimizer, f"gradient_accumulation_steps={setup.accumulate}")
+    return Change(
+        Cost.ACCUMULATE,
+        f"Train {setup.per_gpu_batch} samples at a time and add up the gradients of {setup.accumulate} steps: the "
+        f"update still sees {setup.batch}",
+        (f"model.compile(optimizer={optimizer}, ...)", f"model.fit(..., batch_size={setup.per_gpu_batch})"),
+        "Batch normalisation sees only the samples of one step. A copy of the gradients is kept between steps.",
+    )
+
+
+def _xla(want: Want, base: Estimate) -> Iterator[Candidate]:
+    if not want.device.cuda:
+        return
+    on = not base.xla
+    yield Candidate(
+        Change(
+            Cost.XLA,
+            "Compile the step with XLA, which keeps fewer intermediate results"
+            if on
+            else "Train without XLA: the step then needs no single block of memory",
+            (f"model.compile(..., jit_compile={on})",),
+            "The first step takes longer, and again for every new shape." if on else "Steps are mostly slower.",
+        ),
+        lambda setup: replace(setup, jit=Jit.ON if on else Jit.OFF),
+    )
+
+
+def _precision(want: Want) -> Iterator[Candidate]:
+    lower = HALVES.get(want.setup.precision)
+    if lower is None:
+        return
+    capability = want.device.compute_capability or (8, 0)
+    if lower is Precision.MIXED_BFLOAT16 and want.device.cuda and capability[0] < 8:
+        lower = Precision.MIXED_FLOAT16  # no bfloat16 units before Ampere
+    if not want.device.cuda and lower is Precision.MIXED_BFLOAT16:
+        lower = Precision.MIXED_FLOAT16  # not every kernel of TensorFlow's CPU device knows bfloat16
+    caveat = "Weights stay in float32; compare the loss with that of a float32 run."
+    if lower is Precision.MIXED_FLOAT16:
+        caveat += " Keras scales the loss by itself."
+    yield Candidate(
+        Change(
+            Cost.PRECISION,
+            f"Train in {lower}: activations take half",
+            (f'keras.config.set_dtype_policy("{lower}")', "model = build_model()  # after the line above"),
+            caveat,
+        ),
+        lambda setup: replace(setup, precision=lower),
+    )
+
+
+def _remat(held: Iterable[Held], base: Estimate) -> Iterator[Candidate]:
+    classes = {layer.name: layer.class_name for layer in base.layers}
+    if activations_pay(held, base.peak_bytes, classes):
+        yield Candidate(
+            Change(
+                Cost.REMAT,
+                "Rematerialise activations: what gelu, silu and the like keep is computed again in the backward pass",
+                ('with keras.RematScope(mode="activations"):', "    model = build_model()"),
+                "The layers have to be called inside of the scope: a loaded model is built anew.",
+            ),
+            lambda setup: replace(setup, remat="activations"),
+        )
+    for names in paying_layers(held, base.peak_bytes, classes):
+        mode = f"list_of_layers:{'+'.join(names)}"
+        yield Candidate(
+            Change(
+                Cost.REMAT,
+                f"Rematerialise {_named(names)}: their intermediate results are computed again in the backward pass",
+                (
+                    f'with keras.RematScope(mode="list_of_layers", layer_names={_short(names)}):',
+                    "    model = build_model()",
+                ),
+                "The layers have to be called inside of the scope: a loaded model is built anew.",
+            ),
+            lambda setup, mode=mode: replace(setup, remat=mode),  # type: ignore[misc]
+        )
+
+
+def _batch(want: Want) -> Iterator[Candidate]:
+    if want.setup.per_gpu_batch > 1:
+        yield Candidate(smaller_batch(want.setup), lambda setup: setup, True)
+
+
+def smaller_batch(setup: Setup) -> Change:
+    return Change(
+        Cost.BATCH,
+        f"Use a batch of {setup.batch}",
+        (f"model.fit(..., batch_size={setup.batch})",),
+        "Each update sees fewer samples: lower the learning rate with it.",
+    )
+
+
+def _optimizer(want: Want, base: Estimate) -> Iterator[Candidate]:
+    state = base.breakdown.get(str(Term.OPTIMIZER), 0)
+    if want.setup.optimizer.name not in STATEFUL or state < base.peak_bytes * STATE_WORTH_CHANGING:
+        return
+    for optimizer, kept in (
+        (Optimizer("sgd", (("momentum", 0.9),)), "one number for each weight"),
+        (Optimizer("sgd"), "nothing"),
+    ):
+        yield Candidate(
+            Change(
+                Cost.OPTIMIZER,
+                f"Train with {optimizer}, which keeps {kept} from step to step",
+                (f"model.compile(optimizer={_written(optimizer)}, ...)",),
+                "Another optimizer trains differently: the learning rate has to be found anew.",
+            ),
+            lambda setup, optimizer=optimizer: replace(setup, optimizer=optimizer),  # type: ignore[misc]
+            tier=1,
+        )
+
+
+def _freeze(base: Estimate) -> Iterator[Candidate]:
+    weighted = [layer.name for layer in base.layers if layer.name and layer.gradients_bytes]
+    for count in dict.fromkeys((len(weighted) // 2, len(weighted) - 1)):
+        if not 0 < count < len(weighted):
+            continue
+        names = tuple(weighted[:count])
+        yield Candidate(
+            Change(
+                Cost.FREEZE,
+                f"Train only the last {len(weighted) - count} of {len(weighted)} layers with weights",
+                (f"for name in {_short(names)}:", "    model.get_layer(name).trainable = False  # then compile"),
+                "Only for a model that was trained before: what is frozen does not learn.",
+            ),
+            lambda setup, names=names: replace(setup, freeze=(*setup.freeze, *names)),  # type: ignore[misc]
+            tier=1,
+        )
+
+
+def _input(want: Want, base: Estimate) -> Iterator[Candidate]:
+    kept = base.breakdown.get(str(Term.ACTIVATIONS), 0) + base.breakdown.get(str(Term.TEMPORARIES), 0)
+    if kept < base.peak_bytes * ACTIVATIONS_WORTH_SHRINKING:
+        return
+    for over, under in SHRUNK:
+        sizes = tuple((name, shrunk(shape, over, under)) for name, shape in want.inputs)
+        if not sizes or all(small == shape for (_, small), (_, shape) in zip(sizes, want.inputs, strict=True)):
+            continue
+        written = ", ".join(f"{name} {' x '.join(map(str, shape))}" for name, shape in sizes)
+        yield Candidate(
+            Change(
+                Cost.INPUT,
+                f"Use smaller inputs: {written}",
+                (f"inputs = keras.Input({sizes[0][1]})", "# and resize the data to it"),
+                "The model sees less; layers behind a Flatten change their size.",
+            ),
+            lambda setup, sizes=sizes: replace(setup, sizes=sizes),  # type: ignore[misc]
+            tier=1,
+        )
+
+
+def shrunk(shape: tuple[int, ...], over: int, under: int) -> tuple[int, ...]:
+    """An image's or a volume's sides, or a sequence's length; channels and single numbers stay."""
+    sides = len(shape) - 1 if len(shape) > 1 else len(shape)
+
+    def smaller(side: int) -> int:
+        return max(side * over // under // ROUNDED_TO * ROUNDED_TO, SMALLEST_SIDE)
+
+    return tuple(smaller(size) if place < sides and size > SMALLEST_SIDE else size for place, size in enumerate(shape))
+
+
+def _gpus(want: Want) -> Iterator[Candidate]:
+    setup = want.setup
+    if not want.device.cuda or setup.accumulate > 1 or setup.batch < 2 * setup.gpus:
+        return
+    gpus = setup.gpus * 2
+    yield Candidate(
+        Change(
+            Cost.GPUS,
+            f"Train on {gpus} GPUs, {-(-setup.batch // gpus)} samples on each",
+            ("with tf.distribute.MirroredStrategy().scope():", "    model = build_model(); model.compile(...)"),
+            "Memory does not pool: each GPU holds all weights and its own share of the batch, and XLA is off.",
+        ),
+        lambda one: replace(one, gpus=gpus),
+        tier=1,
+    )
+
+
+def _written(optimizer: Optimizer, *more: str) -> str:
+    names = {"sgd": "SGD", "rmsprop": "RMSprop", "adamw": "AdamW"}
+    options = [f"{key}={value!r}" for key, value in optimizer.options]
+    return f"keras.optimizers.{names.get(optimizer.name, optimizer.name.capitalize())}({', '.join((*options, *more))})"
+
+
+def _named(names: tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"{len(names)} layers ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})"
+
+
+def _short(names: tuple[str, ...]) -> str:
+    shown = ", ".join(f'"{name}"' for name in names[:3])
+    return f"[{shown}, ...]" if len(names) > 3 else f"[{shown}]"

@@ -1,0 +1,73 @@
+"""Advice that changes the model or how it is run: worked out from the figures, not from a trace of its own."""
+
+from collections.abc import Iterator
+
+from planner_app.core.advise.values import Hint, Want
+from planner_app.core.breakdown import Term
+from planner_app.core.estimate import Estimate, LayerMemory
+from planner_app.core.setup import Setup
+from planner_app.units import format_bytes
+
+DOMINATES = 0.25  # of the peak: a layer's weights, gradients and optimizer state together
+FRAGMENTED = 0.05  # of the peak: what chunks have beyond what was asked for
+STATIC = ("weights_bytes", "gradients_bytes", "optimizer_bytes")
+
+
+def hints(want: Want, base: Estimate) -> Iterator[Hint]:
+    yield from _embeddings(want.setup, base)
+    yield from _convolutions(base)
+    if want.device.cuda:
+        yield from _allocator(base)
+        yield Hint(
+            "Memory of several GPUs does not add up: each holds the whole model, and only the batch is shared out. A "
+            "model that does not fit at batch 1 fits on no number of them."
+        )
+
+
+def _static(layer: LayerMemory) -> int:
+    return layer.weights_bytes + layer.gradients_bytes + layer.optimizer_bytes
+
+
+def _embeddings(setup: Setup, base: Estimate) -> Iterator[Hint]:
+    for layer in base.layers:
+        if layer.class_name != "Embedding" or _static(layer) < DOMINATES * base.peak_bytes:
+            continue
+        yield Hint(
+            f"The table of {layer.name} takes {format_bytes(layer.weights_bytes)}, with gradient and optimizer state "
+            f"{format_bytes(_static(layer))}: half the vocabulary takes half of that (hash rare words, or drop them).",
+            (f'{layer.name} = keras.layers.Embedding(vocabulary // 2, width, name="{layer.name}")',),
+        )
+        if setup.optimizer.name != "sgd":
+            yield Hint(
+                f"{setup.optimizer.name} turns the sparse gradient of {layer.name} into a dense one as large as the "
+                "table; plain SGD updates only the rows of the batch.",
+                ("model.compile(optimizer=keras.optimizers.SGD(), ...)",),
+            )
+
+
+def _convolutions(base: Estimate) -> Iterator[Hint]:
+    """k x k x in x out weights become k x k x in + in x out: about one k x k-th."""
+    for layer in base.layers:
+        if layer.class_name not in ("Conv2D", "Conv1D") or _static(layer) < DOMINATES * base.peak_bytes:
+            continue
+        kind = f"Separable{layer.class_name}"
+        yield Hint(
+            f"Weights, gradient and optimizer state of {layer.name} take {format_bytes(_static(layer))}: a {kind} of "
+            "the same size has about a ninth of that with 3 x 3 filters, and less to compute. It keeps one more "
+            "tensor for the backward pass.",
+            (f'x = keras.layers.{kind}(filters, 3, padding="same", name="{layer.name}")(x)',),
+        )
+
+
+def _allocator(base: Estimate) -> Iterator[Hint]:
+    overhead = base.breakdown.get(str(Term.OVERHEAD), 0)
+    if overhead >= FRAGMENTED * base.peak_bytes:
+        yield Hint(
+            f"{format_bytes(overhead)} of the peak are holes and rounding: cuda_malloc_async gives out what is asked "
+            "for.",
+            ('os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"', "import tensorflow  # after the line above"),
+        )
+    yield Hint(
+        "Without set_memory_growth TensorFlow takes nearly all memory at once and cuts it into fewer pieces; with it, "
+        "regions that were taken early may later be too small. Growth is for GPUs that are shared.",
+    )

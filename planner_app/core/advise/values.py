@@ -1,0 +1,116 @@
+"""What is asked of the adviser, and what it says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+
+from planner_app.core.device import Device
+from planner_app.core.setup import Setup, StepSetup
+
+
+class Cost(IntEnum):
+    """What a change costs the user, the cheapest first: settings, then time, then the result, then money."""
+
+    ALLOCATOR = 1
+    ACCUMULATE = 2
+    XLA = 3
+    PRECISION = 4
+    REMAT = 5
+    BATCH = 7
+    OPTIMIZER = 9
+    FREEZE = 11
+    INPUT = 13
+    GPUS = 15
+    DEVICE = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """A training that should fit.
+
+    Attributes:
+        limit_bytes: What the allocator may take; None for what TensorFlow gets of the device.
+        devices: Larger ones to look at, besides.
+        inputs: The model's inputs by name, with their sizes without the batch: unknown ones left out.
+    """
+
+    setup: Setup
+    device: Device
+    limit_bytes: int | None = None
+    devices: tuple[Device, ...] = ()
+    inputs: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing to do differently: a sentence, the lines of code, and what to know before."""
+
+    cost: Cost
+    text: str
+    code: tuple[str, ...]
+    caveat: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Changes that go together, and what comes of them.
+
+    Attributes:
+        setup: With the changes made: what Apply in the app sets.
+        device: Where that is trained; another one than before if the change is a larger GPU.
+        environment: To set before TensorFlow is imported.
+        after_bytes: In use at the peak, as expected; `high_bytes` the high end of its band.
+        fits: With the allocator's limit, replayed through the allocator; at the high end where orders can differ.
+        slower: How many times as long a step takes, per sample: a roofline estimate. None where it is not known.
+        more_arithmetic: How many times the multiplications, per sample.
+    """
+
+    changes: tuple[Change, ...]
+    setup: Setup
+    device: Device
+    before_bytes: int
+    after_bytes: int
+    high_bytes: int
+    limit_bytes: int
+    fits: bool
+    xla: bool = False
+    slower: float | None = None
+    more_arithmetic: float | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+
+    @property
+    def saved_bytes(self) -> int:
+        return self.before_bytes - self.after_bytes
+
+    @property
+    def cost(self) -> int:
+        """Two changes cost more than their sum: each has to be understood."""
+        return sum(change.cost for change in self.changes) + len(self.changes) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Advice that no setup can express: a change to the model, or to how it is run."""
+
+    text: str
+    code: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Attributes:
+    fits: It fits as it is.
+    options: Changes, alone or together, that make it fit: the cheapest first.
+    helpful: Single changes that save memory, but not enough.
+    missing: Traces that have to be made before more can be said; empty when this is all.
+    """
+
+    want: Want
+    fits: bool
+    before_bytes: int = 0
+    limit_bytes: int | None = None
+    options: tuple[Option, ...] = ()
+    helpful: tuple[Option, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    missing: tuple[StepSetup, ...] = ()

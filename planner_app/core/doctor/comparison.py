@@ -1,0 +1,110 @@
+"""A log beside the estimate of the same training: do they agree, and if not, what else holds memory?"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from planner_app.core.doctor.diagnosis import Diagnosis, Kind
+from planner_app.core.estimate import Estimate
+from planner_app.core.memory import Memory
+from planner_app.core.model import ModelDescription
+from planner_app.core.sweep import largest_batch
+from planner_app.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What the estimate says at the setup of the log.
+
+    Attributes:
+        said: Sentences.
+        per_gpu_batch: The batch that was estimated; `batch_from_log` if it was read off the failed tensor's shape.
+        largest_batch: The largest per-GPU batch that fits the limit of the log; None without a limit.
+        agrees: The estimate does not fit either; None where there is no limit, or no batch, to say.
+    """
+
+    said: tuple[str, ...]
+    per_gpu_batch: int | None = None
+    batch_from_log: bool = False
+    peak_bytes: int | None = None
+    low_bytes: int | None = None
+    high_bytes: int | None = None
+    limit_bytes: int | None = None
+    largest_batch: int | None = None
+    agrees: bool | None = None
+
+
+def batch_of(diagnosis: Diagnosis, description: ModelDescription) -> int | None:
+    """The batch on one GPU, where the failed tensor is the output of its layer, or the gradient of that.
+
+    On a GPU channels may have been moved to the front, so sizes are compared in any order.
+    """
+    shape = diagnosis.shape
+    if not shape or not diagnosis.layer:
+        return None
+    for layer in description.layers:
+        if layer.path != diagnosis.layer:
+            continue
+        for output in layer.output_shapes:
+            known = Counter(size for size in output if isinstance(size, int))
+            left = Counter(shape)
+            left.subtract(known)
+            rest = [size for size, count in left.items() if count > 0 for _ in range(count)]
+            if len(shape) == len(output) and len(rest) == 1 and min(left.values()) >= 0:
+                return rest[0]
+    return None
+
+
+def compare(
+    diagnosis: Diagnosis, memory: Memory, estimated: Estimate | None, *, batch_from_log: bool = False
+) -> Comparison:
+    """`estimated` is None where the batch is not known: then only what would fit is said."""
+    limit = diagnosis.limit_bytes
+    largest = largest_batch(memory, limit).batch if limit else None
+    said: list[str] = []
+    if estimated is not None:
+        said += _at_the_setup(diagnosis, estimated, limit, batch_from_log)
+    if largest is not None and limit:
+        said.append(
+            f"The largest batch on each GPU that fits {format_bytes(limit)} is {largest}."
+            if largest
+            else f"Not even one sample fits {format_bytes(limit)}."
+        )
+    if estimated is None:
+        return Comparison(tuple(said), limit_bytes=limit, largest_batch=largest)
+    return Comparison(
+        said=tuple(said),
+        per_gpu_batch=estimated.setup.per_gpu_batch,
+        batch_from_log=batch_from_log,
+        peak_bytes=estimated.peak_bytes,
+        low_bytes=estimated.low_bytes,
+        high_bytes=estimated.high_bytes,
+        limit_bytes=limit,
+        largest_batch=largest,
+        agrees=None if limit is None else estimated.high_bytes > limit,
+    )
+
+
+def _at_the_setup(diagnosis: Diagnosis, estimated: Estimate, limit: int | None, from_log: bool) -> list[str]:
+    batch = estimated.setup.per_gpu_batch
+    source = ", which the failed tensor's shape tells," if from_log else ""
+    band = f"{format_bytes(estimated.low_bytes)} to {format_bytes(estimated.high_bytes)}"
+    said = [f"At batch {batch} on each GPU{source} the estimate is {format_bytes(estimated.peak_bytes)} ({band})."]
+    if limit is None:
+        return said
+    room = format_bytes(limit)
+    if estimated.peak_bytes > limit:
+        said.append(f"That is more than the {room} of the log: the step itself does not fit, as the log shows.")
+    elif estimated.high_bytes > limit:
+        said.append(f"The band reaches beyond the {room} of the log: whether it fits depends on the order of kernels.")
+    elif diagnosis.kind is Kind.FRAGMENTED:
+        said.append(f"That fits into {room}: the memory was there, in pieces.")
+    else:
+        held = diagnosis.in_use_bytes
+        beyond = f" {format_bytes(held)} were in use:" if held and held > estimated.peak_bytes else ""
+        said.append(
+            f"That fits into the {room} of the log:{beyond} something beside this step held memory, or the training "
+            "was another one than was described here."
+        )
+    if estimated.peak_layer and estimated.peak_bytes > limit:
+        said.append(f"The estimate's own peak is in the {estimated.peak_phase} pass of {estimated.peak_layer}.")
+    return said

@@ -1,0 +1,72 @@
+"""Which report a line belongs to."""
+
+import re
+
+from planner_app.core.doctor.lines import Line
+from planner_app.core.doctor.seen import MOST_REPORTS, Report, Seen
+
+OF_ALLOCATOR = ("ran_out", "oom", "xla", "async_failed", "copy")
+_DEVICE_NUMBER = re.compile(r"(?:GPU|gpu_async|gpu)_(\d+)")
+_ABSL = re.compile(r"\b[IWEF]0000 00:00:\d")
+_SHORT = re.compile(r"(GPU|CPU):(\d+)$", re.IGNORECASE)
+
+
+class Gathering:
+    """What was seen so far, and the report that is being written.
+
+    Attributes:
+        dumping: The report whose dump is being read.
+        announced: "Detected at node ..." stands before the error it belongs to.
+    """
+
+    def __init__(self) -> None:
+        self.seen = Seen()
+        self.dumping: Report | None = None
+        self.announced = ""
+
+    def new(self, sign: str, line: Line, allocator: str = "") -> Report:
+        report = Report(sign, line.number, allocator, progress=self.seen.progress)
+        report.device = _device_of(allocator)
+        report.operation, self.announced = self.announced, ""
+        report.keep(line)
+        if _ABSL.search(line.text):  # TensorFlow writes so since 2.17, whose Keras is Keras 3
+            self.seen.note("keras3", line)
+        if len(self.seen.reports) < MOST_REPORTS:
+            self.seen.reports.append(report)
+        else:
+            self.seen.more_reports += 1
+            self.seen.reports[-1] = report
+        self.dumping = None
+        return report
+
+    def once(self, sign: str, line: Line) -> Report:
+        """The report of this kind: such lines repeat themselves."""
+        for report in self.seen.reports:
+            if report.sign == sign:
+                report.keep(line)
+                return report
+        return self.new(sign, line)
+
+    def last(self, allocator: str = "") -> Report | None:
+        """The latest report of this allocator, or the latest that names none."""
+        for report in reversed(self.seen.reports):
+            if report.sign in OF_ALLOCATOR and (not allocator or report.allocator in ("", allocator)):
+                return report
+        return None
+
+    @property
+    def current(self) -> Report | None:
+        return self.dumping or self.last()
+
+
+def short(device: str | None) -> str:
+    """ "GPU:1" of "/job:localhost/replica:0/task:0/device:GPU:1"."""
+    found = _SHORT.search(device or "")
+    return f"{found[1].upper()}:{found[2]}" if found else ""
+
+
+def _device_of(allocator: str) -> str:
+    if allocator == "bfc_cpu_allocator_for_gpu":  # a CPU that allocates as GPUs do
+        return "CPU:0"
+    found = _DEVICE_NUMBER.search(allocator)
+    return f"GPU:{found[1]}" if found else ""

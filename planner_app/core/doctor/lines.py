@@ -1,0 +1,121 @@
+"""A log, in pieces of any size, as the lines of it that matter. Memory stays flat, whatever comes.
+
+Logs arrive with colours, progress bars that return the carriage instead of ending the line, halves of lines where a
+terminal wrapped them, notebooks' lines of megabytes, bytes of no encoding, and in UTF-16 where PowerShell wrote them.
+"""
+
+import codecs
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+LONGEST_LINE_BYTES = 1 << 20  # a line that is longer is taken in pieces
+LONGEST_TEXT = 4000  # characters of a line that are looked at: no line that TensorFlow writes is as long
+LAST_PARTS = 2  # of a line that was written over: what the bar said last, and what came instead of the next
+_CONTROL = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*\x07?|[\x00-\x08\x0b-\x1f\x7f]")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CHUNK, _AT = b" of size ", b" at "
+
+
+class Line(NamedTuple):
+    """A line that matters. `number` counts from one; `following` is the line after it, as far as there is one.
+
+    Lines of a dump that tell one chunk each come many at once, in one text.
+    """
+
+    number: int
+    text: str
+    following: str = ""
+
+
+class Gates(NamedTuple):
+    """Plain bytes of which a line must hold one to matter. Looking for them is what costs time in a long log.
+
+    Attributes:
+        always: Of lines that can stand anywhere.
+        failures: Those of `always` that a failure can begin with.
+        later: Of lines that matter only behind a failure.
+    """
+
+    always: Sequence[bytes]
+    failures: frozenset[bytes]
+    later: Sequence[bytes]
+
+    def in_block(self, block: bytes, failed: bool) -> list[bytes]:
+        present = [gate for gate in self.always if gate in block]
+        if failed or not self.failures.isdisjoint(present):
+            present += [gate for gate in self.later if gate in block]
+        return present
+
+
+def matching_lines(pieces: Iterable[bytes], gates: Gates, failed: Callable[[], bool]) -> Iterator[Line]:
+    """The lines that may matter. What lies between them is skipped a block at a time.
+
+    `failed` tells whether a failure has been seen: then more lines matter.
+    """
+    number, rest = 1, b""
+    for piece in _as_utf8(pieces):
+        block = rest + piece
+        # The last line may be a half, and the one before it may want to see what follows.
+        cut = block.rfind(b"\n", 0, max(block.rfind(b"\n"), 0)) + 1
+        if cut == 0 and len(block) > LONGEST_LINE_BYTES:
+            cut = len(block)
+        rest = block[cut:]
+        if present := gates.in_block(block[:cut], failed()):
+            yield from _of_block(block[:cut], number, present, rest[:LONGEST_TEXT].partition(b"\n")[0])
+        number += block.count(b"\n", 0, cut)
+    yield from _of_block(rest, number, gates.in_block(rest, failed()), b"")
+
+
+def _of_block(block: bytes, number: int, gates: Sequence[bytes], after: bytes) -> Iterator[Line]:
+    lines = block.split(b"\n")
+    count = len(lines)
+    lines.append(after)
+    place = 0
+    while place < count:
+        line = lines[place]
+        if _CHUNK in line and _AT in line:
+            first = place
+            while place < count and _CHUNK in lines[place] and _AT in lines[place]:
+                place += 1
+            yield Line(number + first, b"\n".join(lines[first:place]).decode("ascii", "replace"))
+            continue
+        for gate in gates:
+            if gate in line:
+                yield from _parts(line, number + place, lines[place + 1] or after, gates)
+                break
+        place += 1
+
+
+def _parts(line: bytes, number: int, following: bytes, gates: Sequence[bytes]) -> Iterator[Line]:
+    """What a returned carriage has written over is a line of its own, with the same number."""
+    after = cleaned(following)
+    if b"\r" not in line:
+        yield Line(number, cleaned(line), after)
+        return
+    parts = [part for part in line.split(b"\r") if any(gate in part for gate in gates)]
+    for part in parts[-LAST_PARTS:]:
+        yield Line(number, cleaned(part), after)
+
+
+def cleaned(line: bytes) -> str:
+    text = line[:LONGEST_TEXT].decode("utf-8", "replace")
+    if not text.isprintable():
+        text = _CONTROL.sub(b"", line[: 4 * LONGEST_TEXT]).decode("utf-8", "replace")[:LONGEST_TEXT]
+    return text.rstrip()
+
+
+def _as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    start: bytes | None = b""  # until it tells whether there is a mark of UTF-16
+    decoder = None
+    for piece in pieces:
+        if decoder is None and start is not None:
+            start += piece
+            if len(start) < 2:
+                continue
+            if start[:2] in _UTF16:
+                decoder = codecs.getincrementaldecoder("utf-16")("replace")
+            piece, start = start, None
+        yield decoder.decode(piece).encode("utf-8", "replace") if decoder else piece
+    if start:
+        yield start

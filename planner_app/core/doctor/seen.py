@@ -1,0 +1,122 @@
+"""What has been seen of a log: its failures, each with what its lines said, and all that stands beside them."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from planner_app.core.doctor.lines import Line
+
+MOST_REPORTS = 100  # kept; more are counted
+MOST_EVIDENCE = 12  # lines kept of one report
+MOST_NAMES = 2000  # operations or sizes that are told apart in one report
+EVIDENCE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A line of the log, as it is written there but for control characters."""
+
+    line: int
+    text: str
+
+
+@dataclass(slots=True)
+class Report:
+    """One failure, as far as its lines have been seen. Sizes are bytes; None is what nobody said.
+
+    Attributes:
+        exact: `requested` is to the byte.
+        eager: The operation ran by itself, outside of a graph; `made` says what its traceback shows it to make.
+        copied: It is a copy from the host; `copied_for` the operation that wanted it.
+        during: "validation" or "prediction", where a traceback shows it.
+    """
+
+    sign: str
+    line: int
+    allocator: str = ""
+    device: str = ""
+    requested: int | None = None
+    exact: bool = False
+    operation: str = ""
+    eager: bool = False
+    shape: tuple[int, ...] | None = None
+    dtype: str = ""
+    temporary: bool = False
+    kernel: str = ""
+    dumped: bool = False
+    used_sum: int = 0
+    free_sum: int = 0
+    largest_free: int = 0
+    by_size: Counter[int] = field(default_factory=Counter)
+    in_use: int | None = None
+    pool: int | None = None
+    limit: int | None = None
+    available: int | None = None
+    stats: dict[str, int] = field(default_factory=dict)
+    occupancy: str = ""
+    cuda_free: int | None = None
+    cuda_total: int | None = None
+    holders: Counter[str] = field(default_factory=Counter)
+    accounts: int = 0
+    copied: bool = False
+    copied_for: str = ""
+    xla: bool = False
+    xla_parts: dict[str, int] = field(default_factory=dict)
+    xla_buffers: list[tuple[int, str]] = field(default_factory=list)
+    status: str = ""
+    process: str = ""
+    made: str = ""
+    during: str = ""
+    resident: int | None = None
+    evidence: list[Evidence] = field(default_factory=list)
+    progress: "Progress | None" = None
+
+    def keep(self, line: Line) -> None:
+        if len(self.evidence) < MOST_EVIDENCE and all(line.number != kept.line for kept in self.evidence):
+            self.evidence.append(Evidence(line.number, line.text.strip()[:EVIDENCE_LENGTH]))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far training had come. `fits` counts calls of fit: epochs that started anew; `steps` all steps that ended."""
+
+    fits: int = 0
+    epoch: int = 0
+    epochs: int = 0
+    steps: int = 0
+    step: int = 0
+    of: int = 0
+    unit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDevice:
+    """A GPU as TensorFlow announced it."""
+
+    device: str
+    name: str
+    limit_bytes: int
+    capability: str
+    evidence: Evidence
+
+
+@dataclass(slots=True)
+class Seen:
+    """All that a log said."""
+
+    reports: list[Report] = field(default_factory=list)
+    more_reports: int = 0
+    devices: list[SeenDevice] = field(default_factory=list)
+    notes: dict[str, list[Evidence]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: list[int] = field(default_factory=list)
+    workspace: list[int] = field(default_factory=list)
+    free_at_start: tuple[int, int] | None = None
+    processes: list[tuple[int, str, int]] = field(default_factory=list)
+    retraced: tuple[int, int] | None = None
+    progress: Progress = Progress()
+
+    def note(self, name: str, line: Line) -> None:
+        self.counts[name] += 1
+        kept = self.notes.setdefault(name, [])
+        if len(kept) < 3:
+            kept.append(Evidence(line.number, line.text.strip()[:EVIDENCE_LENGTH]))

@@ -1,0 +1,232 @@
+"""The verdict in words: one sentence, and those that lead to it."""
+
+from dataclasses import dataclass
+
+from planner_app.core.doctor.diagnosis import Kind
+from planner_app.core.doctor.figures import Figures
+from planner_app.core.doctor.place import Place
+from planner_app.core.doctor.seen import Progress, Report, Seen
+from planner_app.units import format_bytes
+
+MANY_ALIKE = 3
+OUTSIDE = (
+    "cuDNN, cuBLAS and NCCL take memory outside of TensorFlow's allocator, which had taken nearly all of the device."
+)
+MOSTLY_MEMORY = (
+    "Mostly that is memory, taken by TensorFlow's own allocator or by another process. If the device was nearly empty, "
+    "the installed cuDNN does not match this TensorFlow."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """All that a sentence is made of."""
+
+    report: Report
+    numbers: Figures
+    seen: Seen
+    place: Place
+    kind: Kind
+    progress: Progress
+
+    @property
+    def wanted(self) -> str:
+        size = self.report.requested or self.numbers.wanted_bytes
+        return format_bytes(size) if size else "memory"
+
+    @property
+    def who(self) -> str:
+        """Whose request it was: the layer, or at least the operation."""
+        place = self.place
+        if place.layer:
+            where = f", {place.phase} pass" if place.phase else ""
+            return f"layer {place.layer} ({place.operation.rpartition('/')[2]}{where})"
+        if "loss/" in place.operation:
+            return f"the loss ({place.operation.rpartition('/')[2]}, {place.phase} pass)"
+        if place.operation and place.phase == "update":
+            return f"the optimizer's update ({place.operation})"
+        return f"operation {place.operation}" if place.operation else "TensorFlow"
+
+    @property
+    def of_limit(self) -> str:
+        numbers = self.numbers
+        if numbers.limit_bytes is None or numbers.in_use_bytes is None:
+            return ""
+        return f"{format_bytes(numbers.in_use_bytes)} of {format_bytes(numbers.limit_bytes)} were in use"
+
+    def why(self) -> tuple[str, ...]:
+        return tuple(filter(None, (*_when(self), *_how_much(self), *_what(self), *_cause(self))))
+
+
+def tell(told: Told, device: str) -> str:
+    where = device or "The device"
+    numbers, report, wanted = told.numbers, told.report, told.wanted
+    left = (
+        f" with {format_bytes(numbers.free_bytes)} left of {format_bytes(numbers.limit_bytes)}"
+        if (numbers.free_bytes is not None and numbers.limit_bytes)
+        else ""
+    )
+    match told.kind:
+        case Kind.TOO_LARGE:
+            whole = format_bytes(numbers.limit_bytes or 0)
+            return f"{where}: {told.who} asked for {wanted} in one piece, more than all {whole} that there are."
+        case Kind.FRAGMENTED:
+            largest = f" ({format_bytes(numbers.largest_bytes)} at most)" if numbers.largest_bytes is not None else ""
+            free = format_bytes(numbers.free_bytes or 0)
+            return (
+                f"{where}: enough was free ({free}) for the {wanted} that {told.who} asked for, but not in one "
+                f"piece{largest}: fragmentation."
+            )
+        case Kind.LEAK:
+            return (
+                f"{where} ran out of memory after {_so_far(told.progress)}: one step fits, so memory grew from step "
+                "to step. Something is kept, or a batch was larger than those before it."
+            )
+        case Kind.OTHER_PROCESS:
+            return f"{where} had less memory to give than this process may take: another process holds the rest."
+        case Kind.LIBRARIES:
+            said = report.status or "out of memory"
+            return f"CUDA's libraries found no memory of their own on {device or 'the GPU'} ({said})."
+        case Kind.COPIED_ARRAY:
+            of_size = f" of {wanted}" if report.requested else ""
+            return f"{where}: a whole array{of_size} was to be copied there, before any batch is cut from it."
+        case Kind.XLA:
+            return f"{where}: the step, compiled by XLA, asks for one block of {wanted}{left}."
+        case Kind.HOST:
+            return _host(told)
+        case _ if report.copied:
+            return f'{where} had no room for a copy from the host: that is what "Dst tensor is not initialized" means.'
+        case _:
+            return f"{where} ran out of memory: {told.who} asked for {wanted}{left}."
+
+
+def _host(told: Told) -> str:
+    report = told.report
+    if report.sign == "killed_word":
+        return (
+            "The process was killed. In a training that mostly means that the machine's own memory ran out; `dmesg` "
+            "tells for certain."
+        )
+    if report.sign == "killed":
+        held = f" It held {format_bytes(report.resident)}." if report.resident else ""
+        name = f" {report.process}" if report.process else ""
+        return f"The machine ran out of its own memory, and the system killed the process{name}.{held}"
+    asked = f", when {told.wanted} were asked for" if report.requested or told.numbers.wanted_bytes else ""
+    return f"The machine's own memory ran out, not a GPU's{asked}."
+
+
+def _so_far(progress: Progress) -> str:
+    if progress.fits > 1:
+        return f"{progress.fits} calls of fit() and {_steps(progress)}"
+    where = f", in epoch {progress.epoch} of {progress.epochs}" if progress.epochs > 1 else ""
+    return f"{_steps(progress)}{where}"
+
+
+def _steps(progress: Progress) -> str:
+    return f"{progress.steps} step{'s' if progress.steps != 1 else ''}"
+
+
+def _when(told: Told) -> list[str]:
+    progress, during = told.progress, told.report.during
+    if told.kind is Kind.HOST:
+        return [f"Training had run {_so_far(progress)}."] if progress.steps else []
+    if during and told.kind is not Kind.LEAK:
+        return [f"It failed in {during}, not in a training step: its batch may be larger than training's."]
+    if progress.of and progress.step >= progress.of and told.kind is not Kind.LEAK:
+        return [
+            "It failed when an epoch's last step had ended: in validation, whose batch may be larger, or in saving."
+        ]
+    if progress.steps:
+        return [f"Training had run {_so_far(progress)}."]
+    return ["It failed in the first step, so this is the step's own peak, and no leak."] if progress.fits else []
+
+
+def _how_much(told: Told) -> list[str]:
+    numbers, lines = told.numbers, []
+    if told.of_limit:
+        lines.append(f"{told.of_limit[0].upper()}{told.of_limit[1:]} by then.")
+    if numbers.free_bytes is not None and told.report.requested and told.kind in (Kind.SHORTAGE, Kind.XLA, Kind.LEAK):
+        missing = told.report.requested - numbers.free_bytes
+        if missing > 0:
+            lines.append(f"{format_bytes(missing)} were missing.")
+    if numbers.fragmented and told.kind is Kind.SHORTAGE:
+        lines.append("That would just have been enough, but not in one piece.")
+    if numbers.reusable_bytes and numbers.largest_bytes is not None and told.kind is not Kind.TOO_LARGE:
+        lines.append(
+            f"Of what the allocator holds {format_bytes(numbers.reusable_bytes)} are free, the largest piece "
+            f"{format_bytes(told.report.largest_free)}."
+        )
+    return lines
+
+
+def _what(told: Told) -> list[str]:
+    report, place = told.report, told.place
+    lines = []
+    if report.shape is not None and not report.xla:
+        sizes = " x ".join(map(str, report.shape)) or "a single number"
+        kind = f", of {report.dtype}" if report.dtype else ""
+        lines.append(f"The tensor is {sizes}{kind}.")
+    if place.term and told.kind not in (Kind.COPIED_ARRAY, Kind.HOST):
+        lines.append(f"It belongs to the {place.term}.")
+    if report.xla_parts:
+        parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in report.xla_parts.items())
+        lines.append(f"XLA's own account: {parts}.")
+    if report.xla_buffers and report.xla_buffers[0][1]:
+        size, name = report.xla_buffers[0]
+        lines.append(f"Its largest buffer is {format_bytes(size)}, of {name}.")
+    return lines
+
+
+def _cause(told: Told) -> list[str]:
+    report, seen = told.report, told.seen
+    match told.kind:
+        case Kind.LEAK:
+            return _growth(told)
+        case Kind.OTHER_PROCESS:
+            return _others(told)
+        case Kind.LIBRARIES:
+            return [OUTSIDE if seen.refused or report.sign == "nccl" else MOSTLY_MEMORY]
+        case Kind.COPIED_ARRAY:
+            return [
+                "Arrays given to fit(), predict() or tf.constant() are copied whole to the device that is in scope."
+            ]
+        case Kind.XLA:
+            return ["XLA lays the whole step out in one block, which must be free in one piece."]
+        case _:
+            return []
+
+
+def _growth(told: Told) -> list[str]:
+    lines = []
+    if told.progress.fits > 1:
+        lines.append(
+            "fit() was started again and again in one process: models, optimizers and compiled steps of earlier calls "
+            "that something still refers to stay in memory."
+        )
+    alike = [(count, size) for size, count in told.report.by_size.items() if count >= MANY_ALIKE]
+    if alike:
+        count, size = max(alike, key=lambda each: each[0] * each[1])
+        lines.append(
+            f"{count} chunks of {format_bytes(size)} each are in use: {format_bytes(count * size)} of one size."
+        )
+    if told.numbers.fragmented:
+        lines.append("What was left would have been enough, but lay in pieces.")
+    if told.seen.retraced:
+        lines.append("The step was traced anew again and again: each trace is kept.")
+    return lines
+
+
+def _others(told: Told) -> list[str]:
+    lines = []
+    report, seen = told.report, told.seen
+    for pid, name, held in seen.processes:
+        lines.append(f"Process {pid} ({name}) holds {format_bytes(held)}.")
+    if report.cuda_free is not None and report.cuda_total:
+        lines.append(f"CUDA reports {format_bytes(report.cuda_free)} free of {format_bytes(report.cuda_total)}.")
+    if seen.free_at_start:
+        total, free = seen.free_at_start
+        lines.append(f"When TensorFlow started, {format_bytes(free)} of {format_bytes(total)} were free.")
+    if seen.refused:
+        most, least = format_bytes(max(seen.refused)), format_bytes(min(seen.refused))
+        lines.append(f"The driver refused regions of {most} down to {least}.")
+    return lines

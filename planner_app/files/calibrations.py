@@ -1,0 +1,138 @@
+"""Calibrations in the user's folder, one file for each kind of device and set of versions."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from planner_app.core.calibrate import Calibration, Sample
+from planner_app.errors import PlannerError
+from planner_app.files.traces import write_atomically
+
+FORMAT = "plimsoll calibrations"
+VERSION = 1
+FOLDER_VARIABLE = "PLIMSOLL_CALIBRATIONS"
+MAX_FILE_BYTES = 64 << 20
+
+
+class _File(msgspec.Struct):
+    calibrations: tuple[Calibration, ...]
+    format: str = FORMAT
+    version: int = VERSION
+
+
+class Calibrations:
+    """What is known on this machine, or was brought here from another one."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        given = os.environ.get(FOLDER_VARIABLE)
+        own = Path(platformdirs.user_data_dir("plimsoll", appauthor=False)) / "calibrations"
+        self.folder = folder or (Path(given) if given else own)
+
+    def all(self) -> tuple[Calibration, ...]:
+        """A file that can't be read is passed over: an estimate does without."""
+        return tuple(self._each())
+
+    def find(self, device: str, *, xla: bool) -> Calibration | None:
+        """For the versions that are installed here: memory is another matter with others."""
+        tensorflow, keras = installed("tensorflow"), installed("keras")
+        wanted = (device.casefold(), tensorflow, keras, xla)
+        return next((each for each in self._each() if _key(each) == wanted), None)
+
+    def add(
+        self, sample: Sample, *, device: str, tensorflow: str, keras: str, driver: str | None, xla: bool
+    ) -> Calibration:
+        """Beside what is known; what was measured of the same point before goes."""
+        fresh = Calibration(device, tensorflow, keras, xla, (sample,), driver)
+        known = next((each for each in self._each() if _key(each) == _key(fresh)), None)
+        kept = known.with_sample(sample) if known else fresh
+        self._write(kept)
+        return kept
+
+    def forget(self, device: str | None = None) -> int:
+        """Of one device, or of all; how many there were."""
+        gone = 0
+        for each in self.all():
+            if device is None or each.device.casefold() == device.casefold():
+                self._file(each).unlink(missing_ok=True)
+                gone += 1
+        return gone
+
+    def export(self, path: Path) -> int:
+        found = self.all()
+        try:
+            write_atomically(path, msgspec.json.format(msgspec.json.encode(_File(found)), indent=1) + b"\n")
+        except OSError as error:
+            raise PlannerError(f"Calibrations can't be written to {str(path)!r}: {_reason(error)}.") from error
+        return len(found)
+
+    def take_in(self, path: Path) -> tuple[Calibration, ...]:
+        """From another machine: its measurements come beside those known here."""
+        taken = []
+        for each in _read(path):
+            known = next((own for own in self._each() if _key(own) == _key(each)), None)
+            merged = known or each
+            for sample in each.samples:
+                merged = merged.with_sample(sample)
+            self._write(merged)
+            taken.append(merged)
+        return tuple(taken)
+
+    def _each(self) -> Iterator[Calibration]:
+        try:
+            files = sorted(self.folder.glob("*.json"))
+        except OSError:
+            return
+        for file in files:
+            try:
+                yield from _read(file)
+            except PlannerError:
+                continue
+
+    def _file(self, calibration: Calibration) -> Path:
+        return self.folder / f"{hashlib.sha256(repr(_key(calibration)).encode()).hexdigest()[:16]}.json"
+
+    def _write(self, calibration: Calibration) -> None:
+        path = self._file(calibration)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, msgspec.json.format(msgspec.json.encode(_File((calibration,))), indent=1))
+        except OSError as error:
+            raise PlannerError(f"The calibration can't be written to {str(path)!r}: {_reason(error)}.") from error
+
+
+def _read(path: Path) -> tuple[Calibration, ...]:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: these are no calibrations.")
+        read = msgspec.json.decode(path.read_bytes(), type=_File)
+    except OSError as error:
+        raise PlannerError(f"The calibrations {str(path)!r} can't be read: {_reason(error)}.") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise PlannerError(f"{str(path)!r} holds no calibrations: {error}.") from error
+    if read.format != FORMAT or read.version > VERSION:
+        why = "it is another kind of file" if read.format != FORMAT else "a newer plimsoll wrote it: update this one"
+        raise PlannerError(f"{str(path)!r} holds no calibrations that can be read: {why}.")
+    for each in read.calibrations:
+        if not each.samples or any(not s.measured_bytes or s.estimated_bytes <= 0 for s in each.samples):
+            raise PlannerError(f"{str(path)!r} holds a calibration of {each.device} without measurements.")
+    return read.calibrations
+
+
+def installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _key(calibration: Calibration) -> tuple[str, str, str, bool]:
+    return calibration.device.casefold(), calibration.tensorflow, calibration.keras, calibration.xla
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error) or type(error).__name__).lower()

@@ -1,0 +1,20 @@
+"""The host's own memory, as the system's files tell it. Standard library only: training scripts ask too."""
+
+from contextlib import suppress
+from pathlib import Path
+
+MEMINFO = Path("/proc/meminfo")
+CONTAINER = Path("/sys/fs/cgroup")
+
+
+def available_bytes() -> int | None:
+    """What is free for new programs, a container's limit respected; None where nobody says."""
+    found = []
+    with suppress(OSError, ValueError, KeyError):
+        said = dict(line.split(":", 1) for line in MEMINFO.read_text(encoding="ascii").splitlines())
+        found.append(int(said["MemAvailable"].split()[0]) << 10)
+    with suppress(OSError, ValueError):
+        limit = (CONTAINER / "memory.max").read_text(encoding="ascii").strip()
+        if limit != "max":
+            found.append(max(0, int(limit) - int((CONTAINER / "memory.current").read_text(encoding="ascii"))))
+    return min(found) if found else None

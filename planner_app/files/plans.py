@@ -1,0 +1,34 @@
+"""Plan files: written whole or not at all, readable without our package."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from planner_app.core.plan import Plan
+from planner_app.errors import PlanError
+from planner_app.files.plan_reading import parse_plan, read_plan
+from planner_app.files.traces import write_atomically
+
+__all__ = ["SCHEMA_FILE", "parse_plan", "plan_text", "read_plan", "schema_text", "write_plan"]
+
+SCHEMA_FILE = Path(__file__).parent.parent / "data" / "plan.schema.json"
+
+
+def write_plan(path: str | Path, plan: Plan) -> None:
+    """The old file or the new one, never a part of one."""
+    path = Path(path)
+    try:
+        write_atomically(path, plan_text(plan).encode())
+    except OSError as error:
+        raise PlanError(
+            f"The plan can't be written to {str(path)!r}: {error.strerror}. Name a file in a folder you may write to."
+        ) from error
+
+
+def plan_text(plan: Plan) -> str:
+    return json.dumps(asdict(plan), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def schema_text() -> str:
+    """The JSON Schema (2020-12) of the newest version."""
+    return SCHEMA_FILE.read_text(encoding="utf-8")

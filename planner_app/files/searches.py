@@ -1,0 +1,51 @@
+"""A search for the largest batch that was not finished: its tries, to go on with."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+
+from planner_app import __version__
+from planner_app.core.search import Try
+from planner_app.files.traces import write_atomically
+
+FOLDER_VARIABLE = "PLIMSOLL_SEARCHES"
+
+
+class SearchFile:
+    """One search: what is tried, and everything else that its outcome depends on, make its name.
+
+    A folder that can't be written is no error: the search can't be gone on with then.
+    """
+
+    def __init__(self, *about: Any, folder: Path | None = None) -> None:
+        given = os.environ.get(FOLDER_VARIABLE)
+        folder = folder or (Path(given) if given else Path(platformdirs.user_cache_dir("plimsoll")) / "searches")
+        digest = hashlib.sha256(__version__.encode())
+        for part in about:
+            digest.update(msgspec.json.encode(part, order="deterministic"))
+        self._file = folder / f"{digest.hexdigest()[:40]}.json"
+
+    def read(self) -> tuple[Try, ...]:
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=tuple[Try, ...])
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return ()
+
+    def keep(self, tries: Sequence[Try]) -> None:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._file, msgspec.json.encode(tuple(tries)))
+        except OSError:
+            return
+
+    def forget(self) -> None:
+        """The search is over, or is to start anew."""
+        try:
+            self._file.unlink(missing_ok=True)
+        except OSError:
+            return

@@ -1,0 +1,167 @@
+"""Everything that menus and keys can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, QPoint
+from PySide6.QtGui import QAction, QActionGroup, QContextMenuEvent, QKeySequence
+from PySide6.QtWidgets import QFileDialog, QGraphicsView, QMenu, QMessageBox
+
+from planner_app import __version__
+from planner_app.gui import export
+from planner_app.gui.panel import Panel
+from planner_app.gui.theme import Look
+
+if TYPE_CHECKING:
+    from planner_app.gui.app import App
+
+Standard = QKeySequence.StandardKey
+ABOUT = (
+    f"<h3>Plimsoll {__version__}</h3>How much Keras training a GPU can carry before it runs out of memory.<p>"
+    "A model file is read and checked by a process that runs nothing of it; its training step is traced, never run, "
+    "and TensorFlow's allocator is replayed."
+)
+
+
+class RightClicks(QObject):
+    """Hears the wish for a context menu on the widgets it is installed on."""
+
+    def __init__(self, call: Callable[[QPoint], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self._call = call
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QContextMenuEvent):
+            self._call(event.globalPos())
+            return True
+        return super().eventFilter(watched, event)
+
+
+class Actions:
+    def __init__(self, app: App) -> None:
+        self._app, session = app, app.session
+        self._recent, self._exported = QMenu("Open &Recent"), QMenu("&Export the panel in focus")
+        self._context = QMenu()
+        self._themes, self.toggles = QMenu("&Theme"), QMenu("&Panels")
+        self.open = self._action("&Open …", app.ask_for_model, Standard.Open)
+        self.folder = self._action("Open a SavedModel &folder …", app.ask_for_folder, "Ctrl+Shift+O")
+        self.log = self._action("Read an out-of-memory &log", app.show_doctor)
+        self.demo = self._action("Open the &demo model", app.open_demo)
+        self.reload = self._action("Re&load", app.reload, "F5")
+        self.cancel = self._action("&Cancel", session.cancel, "Esc")
+        self.close = self._action("&Quit", lambda: app.window.close(), Standard.Quit)
+        self.png = self._action("Picture as &PNG …", lambda: self._save("png"), "Ctrl+Shift+E")
+        self.svg = self._action("Picture as &SVG …", lambda: self._save("svg"), "Ctrl+Alt+E")
+        self.csv = self._action("Numbers as &CSV …", lambda: self._save("csv"), "Ctrl+Shift+S")
+        self.copy_picture = self._action("Copy &picture", self._copy_picture, "Ctrl+Shift+C")
+        self.copy_numbers = self._action("Copy &numbers", self._copy_numbers, "Ctrl+Alt+C")
+        self.undo = self._action("&Undo", session.undo, Standard.Undo)
+        self.redo = self._action("&Redo", session.redo, Standard.Redo)
+        self.full = self._action("&Full screen", self._toggle_full_screen, "F11")
+        self.about = self._action("&About Plimsoll", self._about)
+        session.choice_changed.connect(self._on_choice_changed)
+        session.model_changed.connect(self._on_choice_changed)
+        self.show_recent(app.settings.recent)
+        self._on_choice_changed()
+
+    def menus(self) -> Mapping[str, Sequence[QAction | QMenu | None]]:
+        self._exported.addActions([self.png, self.svg, self.csv])
+        return {
+            "&File": [
+                *(
+                    self.open,
+                    self.folder,
+                    self._recent,
+                    self.demo,
+                    self.log,
+                    self.reload,
+                    self.cancel,
+                    None,
+                    self._exported,
+                ),
+                *(None, self.close),
+            ],
+            "&Edit": [self.undo, self.redo, None, self.copy_picture, self.copy_numbers],
+            "&View": [self.toggles, self._looks(), self.full],
+            "&Help": [self.about],
+        }
+
+    def offer_export(self, panel: Panel) -> None:
+        """A right click on a panel offers to save or copy what it shows."""
+        widget = panel.widget
+        clicks = RightClicks(lambda at: self._export_menu(panel).popup(at), widget)
+        widget.installEventFilter(clicks)
+        for plot in widget.findChildren(QGraphicsView):  # they would keep the click to themselves
+            plot.viewport().installEventFilter(clicks)
+
+    def _export_menu(self, panel: Panel) -> QMenu:
+        self._context.clear()
+        if panel.picture is not None:
+            self._entry("Save as PNG …", lambda: self._save("png", panel))
+            self._entry("Save as SVG …", lambda: self._save("svg", panel))
+            self._entry("Copy picture", lambda: self._copy_picture(panel))
+        if panel.table is not None:
+            self._entry("Save numbers as CSV …", lambda: self._save("csv", panel))
+            self._entry("Copy numbers", lambda: self._copy_numbers(panel))
+        return self._context
+
+    def _entry(self, text: str, call: Callable[[], object]) -> None:
+        self._context.addAction(text).triggered.connect(lambda: self._app.attempt(call))
+
+    def show_recent(self, paths: Sequence[str]) -> None:
+        self._recent.clear()
+        home = str(Path.home())
+        for number, path in enumerate(paths, 1):
+            shown = path.replace(home, "~", 1) if path.startswith(home) else path
+            action = self._recent.addAction(f"&{number}  {shown}")
+            action.setShortcut(QKeySequence(f"Ctrl+{number}"))
+            action.triggered.connect(lambda _=False, path=path: self._app.open(path))
+        self._recent.setEnabled(bool(paths))
+
+    def _action(self, text: str, call: Callable[[], object], keys: QKeySequence.StandardKey | str = "") -> QAction:
+        action = QAction(text, self._app)
+        action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda: self._app.attempt(call))
+        return action
+
+    def _looks(self) -> QMenu:
+        menu, group = self._themes, QActionGroup(self._app)
+        for look, text in ((Look.SYSTEM, "As the &system"), (Look.LIGHT, "&Light"), (Look.DARK, "&Dark")):
+            action = menu.addAction(text)
+            action.setCheckable(True)
+            action.setChecked(look is self._app.appearance.look)
+            action.triggered.connect(lambda _=False, look=look: self._app.appearance.choose(look))
+            group.addAction(action)
+        return menu
+
+    def _on_choice_changed(self) -> None:
+        session = self._app.session
+        self.undo.setEnabled(session.can_undo)
+        self.redo.setEnabled(session.can_redo)
+        self.reload.setEnabled(bool(session.path))
+
+    def _save(self, kind: str, panel: Panel | None = None) -> None:
+        panel = panel or self._app.panel_in_focus()
+        data = export.data_of(panel, kind)
+        suggested = f"{Path(self._app.session.path or 'plimsoll').stem} {panel.title.lower()}.{kind}"
+        path, _ = QFileDialog.getSaveFileName(self._app.window, f"Save {panel.title}", suggested, f"*.{kind}")
+        if path:
+            export.save(path if Path(path).suffix else f"{path}.{kind}", data)
+
+    def _copy_picture(self, panel: Panel | None = None) -> None:
+        if (picture := (panel or self._app.panel_in_focus()).picture) is not None:
+            export.copy_picture(picture)
+
+    def _copy_numbers(self, panel: Panel | None = None) -> None:
+        if (table := (panel or self._app.panel_in_focus()).table) is not None:
+            export.copy_table(table())
+
+    def _toggle_full_screen(self) -> None:
+        window = self._app.window
+        window.showNormal() if window.isFullScreen() else window.showFullScreen()
+
+    def _about(self) -> None:
+        QMessageBox.about(self._app.window, "About Plimsoll", ABOUT)

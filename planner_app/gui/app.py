@@ -1,0 +1,204 @@
+"""The app put together: one session, the panels around it, the window they are arranged in."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
+
+from planner_app.core.device import Device
+from planner_app.core.setup import Precision
+from planner_app.errors import PlannerError
+from planner_app.files.devices import find_device
+from planner_app.gui import actions
+from planner_app.gui.choice import Choice
+from planner_app.gui.empty.presenter import CentrePresenter
+from planner_app.gui.empty.view import EmptyView
+from planner_app.gui.panel import Panel
+from planner_app.gui.session import Session
+from planner_app.gui.settings import Settings, SettingsFile
+from planner_app.gui.statusbar import StatusPresenter
+from planner_app.gui.theme import Appearance
+from planner_app.gui.window import MainWindow
+
+DEMO = Path(__file__).parents[1] / "data" / "demo.keras"
+FIRST_DEVICE = "NVIDIA L4"
+MODELS = "Keras models (*.keras *.h5 *.hdf5 *.json);;All files (*)"
+SIZE = (1280, 800)
+
+
+class App(QObject):
+    """The window is there at once; chart and panels, which take longer, come with the first model.
+
+    Attributes:
+        window: Not shown yet.
+        panels: By title, the chart first; none before they are needed.
+    """
+
+    def __init__(self, qt: QApplication, file: SettingsFile | None = None) -> None:
+        super().__init__()
+        self._file = file or SettingsFile()
+        self.settings, warning = self._file.read()
+        self.appearance = Appearance(qt, self.settings.look)
+        device, others = _devices(self.settings)
+        self.session = Session(device)
+        self.session.choose(lambda choice: _restored(choice, self.settings, others))
+        self.session.forget_history()
+        self.panels: dict[str, Panel] = {}
+        self.empty = EmptyView()
+        self._centre = CentrePresenter(self.session, self.empty)
+        self.actions = actions.Actions(self)
+        self.window = MainWindow(self._centre.centre, self.actions.menus())
+        self.window.resize(*SIZE)
+        self._status = StatusPresenter(self.session, self.window.statusBar(), self.appearance)
+        self.empty.open_clicked.connect(self.ask_for_model)
+        self.empty.demo_clicked.connect(self.open_demo)
+        self.empty.log_clicked.connect(self.show_doctor)
+        self.window.dropped.connect(self.open)
+        self.window.closed.connect(self.close)
+        self.session.model_changed.connect(self._on_model_changed)
+        if warning:
+            self._status.say(warning)
+
+    def furnish(self) -> None:
+        """Put chart and panels into the window, if they are not there yet."""
+        if self.panels:
+            return
+        from planner_app.gui.chart.presenter import make as chart  # pyqtgraph and NumPy take half a second
+        from planner_app.gui.panels import PANELS
+
+        made = chart(self.session, self.appearance, log=self.settings.log_scale)
+        docked = [make(self.session, self.appearance) for make in PANELS]
+        self.panels = {panel.title: panel for panel in (made, *docked)}
+        self._centre.add_chart(made.widget)
+        self.window.add(docked, self.actions.toggles)
+        for panel in self.panels.values():
+            self.actions.offer_export(panel)
+        self._arrange()
+
+    # What menus and drops do
+
+    def open(self, path: str) -> None:
+        """A file or folder; a Python file asks first, since it is run."""
+        if path.rpartition(":")[0].endswith(".py") and not self._agreed(path):
+            return
+        self.session.open(path)
+
+    def open_demo(self) -> None:
+        self.open(str(DEMO))
+
+    def ask_for_model(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self.window, "Open a saved Keras model", "", MODELS)
+        if path:
+            self.open(path)
+
+    def ask_for_folder(self) -> None:
+        path = QFileDialog.getExistingDirectory(self.window, "Open a SavedModel folder")
+        if path:
+            self.open(path)
+
+    def reload(self) -> None:
+        if self.session.path:
+            self.session.open(self.session.path)
+
+    def show_doctor(self) -> None:
+        self.furnish()
+        self.window.bring("Doctor")
+
+    def panel_in_focus(self) -> Panel:
+        """The panel that the keyboard is in; the chart, where it is in none."""
+        focus = QApplication.focusWidget()
+        for panel in self.panels.values():
+            if focus is not None and (panel.widget is focus or panel.widget.isAncestorOf(focus)):
+                return panel
+        return self.panels["Chart"]
+
+    def attempt(self, deed: Callable[[], object]) -> None:
+        """Do it; say why if it can't be done."""
+        try:
+            deed()
+        except PlannerError as error:
+            QMessageBox.warning(self.window, "Plimsoll", str(error))
+
+    def close(self) -> None:
+        """Keep the settings and end all work: no process is left."""
+        geometry, layout = self.settings.geometry, self.settings.layout
+        if self.panels:
+            geometry, layout = self.window.layout_state()
+        choice = self.session.choice
+        self.settings = msgspec.structs.replace(
+            self.settings,
+            geometry=geometry,
+            layout=layout,
+            look=self.appearance.look,
+            device=_written(choice.device),
+            devices=tuple(map(_written, choice.devices)),
+            precisions=tuple(map(str, choice.precisions)),
+            gpu_counts=choice.gpu_counts,
+            log_scale=self._log_scale(),
+        )
+        self._file.write(self.settings)
+        self.session.close()
+
+    def _log_scale(self) -> bool:
+        chart = self.panels.get("Chart")
+        return bool(chart.widget.axis.log) if chart else self.settings.log_scale  # type: ignore[attr-defined]
+
+    def _arrange(self) -> None:
+        if not self.settings.layout or not self.window.restore_layout(self.settings.geometry, self.settings.layout):
+            sides = (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea)
+            panels = [panel for title, panel in self.panels.items() if title != "Chart"]
+            first = {panel.area: panel.title for panel in reversed(panels)}
+            widths = {title: 300 for area, title in first.items() if area in sides}
+            heights = {title: 250 for area, title in first.items() if area not in sides}
+            for title in first.values():
+                self.window.bring(title)
+            self.window.arrange(widths, heights)
+
+    def _agreed(self, path: str) -> bool:
+        answer = QMessageBox.question(
+            self.window,
+            "Run this Python file?",
+            f"{path} is a program: opening it runs it, with your rights but without network. Do you trust it?",
+        )
+        return answer is QMessageBox.StandardButton.Yes
+
+    def _on_model_changed(self) -> None:
+        session = self.session
+        if session.opening or session.opened is not None:
+            QTimer.singleShot(0, self.furnish)  # once "opening" has been painted
+        name = Path(session.path or session.opening).name
+        self.window.setWindowTitle(f"{name} - Plimsoll" if name else "Plimsoll")
+        if session.opened is not None and session.path != str(DEMO):
+            self.settings = self.settings.with_recent(session.path)
+            self.actions.show_recent(self.settings.recent)
+
+
+def _devices(settings: Settings) -> tuple[Device, tuple[Device, ...]]:
+    """The device of last time, and the others; those that nobody knows any more are left out."""
+    found = []
+    for name in dict.fromkeys((settings.device, *settings.devices)):
+        try:
+            found.append(find_device(name))
+        except PlannerError:
+            continue
+    return (found[0], tuple(found)) if found else (first := find_device(FIRST_DEVICE), (first,))
+
+
+def _written(device: Device) -> str:
+    """As `find_device` reads it."""
+    return f"cpu:{device.total_bytes}B" if not device.cuda and device.total_bytes else device.name
+
+
+def _restored(choice: Choice, settings: Settings, devices: Sequence[Device]) -> Choice:
+    known = set(map(str, Precision))
+    precisions = tuple(Precision(name) for name in settings.precisions if name in known)
+    counts = tuple(count for count in settings.gpu_counts if count > 0)
+    return replace(
+        choice,
+        devices=tuple(devices),
+        precisions=precisions or choice.precisions,
+        gpu_counts=counts or choice.gpu_counts,
+    )

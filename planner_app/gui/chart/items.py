@@ -1,0 +1,84 @@
+"""Things on a chart that are moved, not made anew, whenever something changes: redrawing takes less than a frame."""
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPen, QPolygonF
+from PySide6.QtWidgets import QGraphicsEllipseItem, QGraphicsItem, QGraphicsPolygonItem, QGraphicsRectItem
+
+Item = TypeVar("Item", bound=QGraphicsItem)
+
+
+def add(plot: pg.PlotWidget, item: QGraphicsItem, height: float) -> None:
+    """Onto the plot, without a say in what the plot shows. Higher items lie above lower ones."""
+    plot.getViewBox().addItem(item, ignoreBounds=True)
+    item.setZValue(height)
+
+
+class Ring(QGraphicsEllipseItem):
+    """A spot whose size is in pixels, wherever it is."""
+
+    def __init__(self, size: float) -> None:
+        super().__init__(QRectF(-size / 2, -size / 2, size, size))
+        self.setFlag(QGraphicsItem.GraphicsItemFlag.ItemIgnoresTransformations)
+
+    def paint_as(self, fill: str, edge: str, width: float) -> None:
+        self.setBrush(QColor(fill))
+        self.setPen(QPen(QColor(edge), width))
+
+
+class Area(QGraphicsPolygonItem):
+    """Between two lines over the same places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setPen(Qt.PenStyle.NoPen)
+
+    def between(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float]) -> None:
+        there = [QPointF(x, y) for x, y in zip(xs, low, strict=True)]
+        back = [QPointF(x, y) for x, y in zip(reversed(xs), reversed(high), strict=True)]
+        self.setPolygon(QPolygonF([*there, *back]))
+
+
+class Shade(QGraphicsRectItem):
+    """All of the plot above a height."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setPen(Qt.PenStyle.NoPen)
+
+    def above(self, height: float, plot: pg.PlotWidget) -> None:
+        (left, right), (_, top) = plot.getViewBox().viewRange()
+        self.setRect(QRectF(left, height, right - left, max(top - height, 0.0)))
+
+
+class Pool(Generic[Item]):
+    """As many items of a kind as are needed; those that are not stay, hidden, for the next time."""
+
+    def __init__(self, plot: pg.PlotWidget, make: Callable[[], Item], height: float) -> None:
+        self._plot, self._make, self._height = plot, make, height
+        self._items: list[Item] = []
+        self._used = 0
+
+    def begin(self) -> None:
+        self._used = 0
+
+    def take(self) -> Item:
+        if self._used == len(self._items):
+            item = self._make()
+            add(self._plot, item, self._height)
+            self._items.append(item)
+        item = self._items[self._used]
+        item.show()
+        self._used += 1
+        return item
+
+    def end(self) -> None:
+        for item in self._items[self._used :]:
+            item.hide()
+
+    @property
+    def shown(self) -> list[Item]:
+        return self._items[: self._used]

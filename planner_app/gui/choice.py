@@ -1,0 +1,92 @@
+"""What the user has chosen: the setup looked at, the lines around it, and the devices it is held against."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from planner_app.core.device import Device
+from planner_app.core.setup import Precision, Setup, StepSetup
+
+PRECISIONS = (Precision.FLOAT32, Precision.MIXED_FLOAT16)
+GPU_COUNTS = (1, 2, 4)
+BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Everything that undo takes back.
+
+    Attributes:
+        setup: The one looked at: a point on one of the lines.
+        device: What setups run on; its allocator's limit decides what fits.
+        devices: Whose capacity is drawn; `device` is one of them.
+        precisions: One colour each.
+        gpu_counts: One line style each.
+    """
+
+    setup: Setup
+    device: Device
+    devices: tuple[Device, ...]
+    precisions: tuple[Precision, ...] = PRECISIONS
+    gpu_counts: tuple[int, ...] = GPU_COUNTS
+
+    def __post_init__(self) -> None:
+        """Whatever is looked at is on the chart."""
+        _set = object.__setattr__
+        if self.setup.precision not in self.precisions:
+            _set(self, "precisions", _in_order((*self.precisions, self.setup.precision)))
+        if self.setup.gpus not in self.gpu_counts:
+            _set(self, "gpu_counts", tuple(sorted((*self.gpu_counts, self.setup.gpus))))
+        if self.device not in self.devices:
+            _set(self, "devices", (*self.devices, self.device))
+
+    def line(self, precision: Precision, gpus: int) -> Setup:
+        """The setup that differs from the chosen one in precision and GPUs alone, at its smallest batch."""
+        return _line(self.setup, precision, gpus)
+
+    def lines(self) -> tuple[Setup, ...]:
+        return _lines(replace(self.setup, batch=self.setup.gpus * self.setup.accumulate), *self._shown())
+
+    def steps(self) -> tuple[StepSetup, ...]:
+        """The traces that the chart needs, the chosen line's first."""
+        return _steps(
+            replace(self.setup, batch=self.setup.gpus * self.setup.accumulate), self.device.target, *self._shown()
+        )
+
+    def _shown(self) -> tuple[tuple[Precision, ...], tuple[int, ...]]:
+        return self.precisions, self.gpu_counts
+
+    def with_setup(self, **changes: object) -> "Choice":
+        """Another setup. A batch too small for its GPUs and accumulation steps grows with them."""
+        wanted = {name: changes.get(name, getattr(self.setup, name)) for name in ("batch", "gpus", "accumulate")}
+        least = int(wanted["gpus"]) * int(wanted["accumulate"])  # type: ignore[call-overload]
+        changes["batch"] = max(int(wanted["batch"]), least)  # type: ignore[call-overload]
+        return replace(self, setup=replace(self.setup, **changes))  # type: ignore[arg-type]
+
+    def without_device(self, device: Device) -> "Choice":
+        """One capacity line less; the last one stays."""
+        left = tuple(each for each in self.devices if each != device)
+        if not left:
+            return self
+        return replace(self, devices=left, device=left[0] if self.device == device else self.device)
+
+
+def _in_order(precisions: tuple[Precision, ...]) -> tuple[Precision, ...]:
+    return tuple(precision for precision in Precision if precision in precisions)
+
+
+def _line(setup: Setup, precision: Precision, gpus: int) -> Setup:
+    return replace(setup, precision=precision, gpus=gpus, batch=gpus * setup.accumulate)
+
+
+# A slider moves through a hundred batches in a second: what does not depend on them is worked out once.
+@lru_cache(maxsize=64)
+def _lines(setup: Setup, precisions: tuple[Precision, ...], gpu_counts: tuple[int, ...]) -> tuple[Setup, ...]:
+    return tuple(_line(setup, precision, gpus) for precision in precisions for gpus in gpu_counts)
+
+
+@lru_cache(maxsize=64)
+def _steps(
+    setup: Setup, target: str, precisions: tuple[Precision, ...], gpu_counts: tuple[int, ...]
+) -> tuple[StepSetup, ...]:
+    wanted = (setup, *_lines(setup, precisions, gpu_counts))
+    return tuple(dict.fromkeys(each.step(target) for each in wanted))

@@ -1,0 +1,86 @@
+"""Pictures and numbers of a panel: into a file or onto the clipboard."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QRect
+from PySide6.QtGui import QGuiApplication, QImage, QPainter
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QWidget
+
+from planner_app.errors import PlannerError
+from planner_app.files.traces import write_atomically
+from planner_app.gui.panel import Panel, Table
+
+SHARP = 2.0  # pictures have twice the pixels of the screen: they end up in papers and slides
+
+
+def image_of(widget: QWidget, scale: float = SHARP) -> QImage:
+    image = QImage(widget.size() * scale, QImage.Format.Format_ARGB32_Premultiplied)
+    image.setDevicePixelRatio(scale)
+    image.fill(widget.palette().window().color())
+    widget.render(image)
+    return image
+
+
+def png_of(widget: QWidget) -> bytes:
+    return _written(lambda device: image_of(widget).save(device, "PNG"))
+
+
+def svg_of(widget: QWidget) -> bytes:
+    def paint(device: QIODevice) -> None:
+        generator = QSvgGenerator()
+        generator.setOutputDevice(device)
+        generator.setSize(widget.size())
+        generator.setViewBox(QRect(0, 0, widget.width(), widget.height()))
+        painter = QPainter(generator)
+        painter.fillRect(widget.rect(), widget.palette().window())
+        widget.render(painter, QPoint())
+        painter.end()
+
+    return _written(paint)
+
+
+def csv_of(table: Table) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.header)
+    writer.writerows(table.rows)
+    return text.getvalue()
+
+
+def data_of(panel: Panel, kind: str) -> bytes:
+    """The panel's picture as "png" or "svg", its numbers as "csv"."""
+    if kind == "csv" and panel.table is not None:
+        return csv_of(panel.table()).encode()
+    if kind != "csv" and panel.picture is not None:
+        return svg_of(panel.picture) if kind == "svg" else png_of(panel.picture)
+    raise PlannerError(f"The panel {panel.title!r} has nothing to save as {kind.upper()}.")
+
+
+def save(path: str, data: bytes) -> None:
+    try:
+        write_atomically(Path(path), data)
+    except OSError as error:
+        raise PlannerError(f"{path} can't be written: {error.strerror}. Choose another place.") from error
+
+
+def copy_picture(widget: QWidget) -> None:
+    QGuiApplication.clipboard().setImage(image_of(widget))
+
+
+def copy_table(table: Table) -> None:
+    """Tabs between cells: what spreadsheets paste as cells."""
+    rows = [table.header, *table.rows]
+    QGuiApplication.clipboard().setText("\n".join("\t".join(str(cell) for cell in row) for row in rows))
+
+
+def _written(write: Callable[[QIODevice], object]) -> bytes:
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    write(buffer)
+    buffer.close()
+    return bytes(data.data())

@@ -1,0 +1,37 @@
+"""What measurements have taught, for the estimates that the app shows: read once for each device."""
+
+from collections.abc import Callable
+
+from planner_app.core.calibrate import Calibration, uncalibrated_limit
+from planner_app.core.device import Device
+from planner_app.core.memory import Memory
+from planner_app.core.runtime import allocator_limit_bytes
+from planner_app.files.calibrations import Calibrations
+
+Learnt = Callable[[Memory], Calibration | None]
+
+
+def nothing(_memory: Memory) -> Calibration | None:
+    return None
+
+
+class Lessons:
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bool], Calibration | None] = {}
+
+    def find(self, device: Device, memory: Memory) -> Calibration | None:
+        key = (device.name, memory.xla)
+        if key not in self._known:
+            self._known[key] = Calibrations().find(device.name, xla=memory.xla)
+        return self._known[key]
+
+    def limit_bytes(self, device: Device, memory: Memory) -> int | None:
+        """What the estimate alone may come to, for the calibrated one to fit."""
+        limit, learnt = allocator_limit_bytes(device), self.find(device, memory)
+        if limit is None or learnt is None:
+            return limit
+        return uncalibrated_limit(learnt.limit_bytes or limit, learnt)
+
+    def forget(self) -> None:
+        """Something new was learnt."""
+        self._known.clear()

@@ -1,0 +1,33 @@
+"""What the window is given to arrange."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers as they are written into a CSV file: bytes are whole numbers there."""
+
+    header: tuple[str, ...]
+    rows: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One part of the window.
+
+    Attributes:
+        picture: What is saved or copied as a picture; None where there is none.
+        table: The numbers shown, for CSV; None where there are none.
+        shortcut: Brings it to the front.
+    """
+
+    title: str
+    widget: QWidget
+    area: Qt.DockWidgetArea = Qt.DockWidgetArea.BottomDockWidgetArea
+    picture: QWidget | None = None
+    table: Callable[[], Table] | None = None
+    shortcut: str = ""

@@ -1,0 +1,48 @@
+"""A picture of the window for those who have no screen: drawn when all is there, then the app leaves by itself."""
+
+import sys
+
+from PySide6.QtCore import QObject, QTimer
+
+from planner_app.errors import PlannerError
+from planner_app.gui import export
+from planner_app.gui.app import App
+
+LOOK_MS = 200
+QUIET = 5  # looks in a row at which nothing was going on: the last answer has been drawn
+
+
+class Portrait(QObject):
+    """Attributes:
+    code: What the process should end with: 1 where there was no picture to draw.
+    """
+
+    def __init__(self, app: App, path: str) -> None:
+        super().__init__(app)
+        self._app, self._path, self._quiet = app, path, 0
+        self.code = 1
+        app.session.failed.connect(self._on_failed)
+        self._timer = QTimer(self, interval=LOOK_MS)
+        self._timer.timeout.connect(self._look)
+        self._timer.start()
+
+    def _look(self) -> None:
+        session = self._app.session
+        lines = session.choice.lines()
+        done = session.opened is not None and all(session.memory(line) or session.trouble(line) for line in lines)
+        self._quiet = self._quiet + 1 if done and session.answers.idle else 0
+        if self._quiet >= QUIET or (not session.path and not session.opening and not self._app.panels):
+            self._draw()
+
+    def _draw(self) -> None:
+        self._timer.stop()
+        try:
+            export.save(self._path, export.png_of(self._app.window))
+            self.code = 0
+        except PlannerError as error:
+            sys.stderr.write(f"plimsoll: {error}\n")
+        self._app.window.close()
+
+    def _on_failed(self, why: str) -> None:
+        sys.stderr.write(f"plimsoll: {why}\n")
+        self._app.window.close()

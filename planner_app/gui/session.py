@@ -1,0 +1,273 @@
+"""The one thing in the app that changes: the open model, the user's choice, and what has been found out so far."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import chain
+from types import MappingProxyType
+
+from PySide6.QtCore import QObject, Signal
+
+from planner_app.core.calibrate import Calibration
+from planner_app.core.compile_check import CompileCheck
+from planner_app.core.device import Device
+from planner_app.core.measurement import Measurement
+from planner_app.core.memory import Memory
+from planner_app.core.model import ModelDescription
+from planner_app.core.runtime import allocator_limit_bytes
+from planner_app.core.setup import Setup, StepSetup
+from planner_app.gui.answers import Answers, EstimateOf
+from planner_app.gui.choice import BATCH, Choice
+from planner_app.gui.history import History
+from planner_app.gui.learnt import Lessons
+from planner_app.gui.opening import Opening
+from planner_app.gui.task import Task
+from planner_app.gui.traces import Traces, Wish
+from planner_app.jobs.open import Opened
+from planner_app.jobs.tracing import Tracer
+
+ABOVE_CAPACITY = 1.6  # how far beyond the largest capacity lines are drawn
+WITHOUT_CAPACITY_BYTES = 64 << 30  # the same, where nothing is limited
+
+
+class Session(QObject):
+    """Panels read it and hear its signals; what a user does comes back as a call of one of its verbs."""
+
+    model_changed = Signal()  # another model is open, or none
+    choice_changed = Signal()
+    memories_changed = Signal()  # a line has come in, or failed
+    pinned_changed = Signal()
+    layer_changed = Signal()
+    checks_changed = Signal()
+    measurements_changed = Signal()
+    progressed = Signal(int, int, str)  # done, of (0: unknown), what is being done; "" at rest
+    failed = Signal(str, str)  # why the model can't be opened, and detail
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self.opened: Opened | None = None
+        self.path = ""
+        self.pinned: Choice | None = None
+        self.layer = ""
+        self.measurements: tuple[Measurement, ...] = ()  # of the open model, the newest last
+        self.checks: tuple[CompileCheck, ...] = ()
+        self.answers, self.lessons = Answers(), Lessons()
+        self._history = History(Choice(setup=Setup(batch=BATCH), device=device, devices=(device,)))
+        self._tracer: Tracer | None = None
+        self._memories: dict[StepSetup, Memory] = {}
+        self._troubles: dict[StepSetup, str] = {}
+        self._also: dict[str, tuple[StepSetup, ...]] = {}
+        self._opening, self._traces = Opening(), Traces()
+        self._tasks: list[Task] = []
+        self._opening.opened.connect(self._on_opened)
+        self._opening.failed.connect(self._on_open_failed)
+        self._opening.progressed.connect(self._on_open_progressed)
+        self._traces.traced.connect(self._on_traced)
+        self._traces.failed.connect(self._on_trace_failed)
+        self._traces.progressed.connect(self._on_trace_progressed)
+
+    # What is known
+
+    @property
+    def choice(self) -> Choice:
+        return self._history.now
+
+    @property
+    def description(self) -> ModelDescription | None:
+        return self.opened.description if self.opened else None
+
+    @property
+    def memories(self) -> Mapping[StepSetup, Memory]:
+        return MappingProxyType(self._memories)
+
+    @property
+    def opening(self) -> str:
+        """The path of what is being opened; empty if nothing is."""
+        return self._opening.path
+
+    def memory(self, setup: Setup) -> Memory | None:
+        return self._memories.get(setup.step(self.choice.device.target))
+
+    def trouble(self, setup: Setup) -> str:
+        """Why there is no line for a setup; empty if there is one, or may be soon."""
+        return self._troubles.get(setup.step(self.choice.device.target), "")
+
+    @property
+    def tracer(self) -> Tracer | None:
+        """The open model's traces."""
+        return self._tracer
+
+    def estimate_of(self, setup: Setup, device: Device | None = None) -> EstimateOf | None:
+        """What to ask `answers` for everything about a setup; None while it is not traced."""
+        device = device or self.choice.device
+        memory = self._memories.get(setup.step(device.target))
+        return None if memory is None else EstimateOf(memory, setup, device, self.lessons.find(device, memory))
+
+    def learnt(self, memory: Memory) -> Calibration | None:
+        """What measurements on the chosen device have taught."""
+        return self.lessons.find(self.choice.device, memory)
+
+    def learn_anew(self) -> None:
+        """A calibration has changed."""
+        self.lessons.forget()
+        self.memories_changed.emit()
+
+    # What a user does
+
+    def open(self, path: str, custom: str | None = None) -> None:
+        self._close_model()
+        self._opening.open(path, custom)
+        self.progressed.emit(0, 0, "reading the model file")
+        self.model_changed.emit()
+
+    def cancel(self) -> None:
+        """Stop opening, or tracing what is missing: what is there stays."""
+        opening = self.opening
+        self._opening.cancel()
+        self._traces.want(None)
+        self.progressed.emit(0, 0, "")
+        if opening:
+            self.model_changed.emit()
+
+    def choose(self, change: Callable[[Choice], Choice], mark: str = "") -> None:
+        """Another choice, made of the one there is. Changes with the same mark are undone together.
+
+        Raises:
+            SetupError: It makes no sense; nothing has changed.
+        """
+        self._go(lambda: self._history.go(change(self.choice), mark))
+
+    def choose_setup(self, mark: str = "", **changes: object) -> None:
+        self.choose(lambda choice: choice.with_setup(**changes), mark)
+
+    def rest(self) -> None:
+        """What is chosen next is undone on its own."""
+        self._history.rest()
+
+    def forget_history(self) -> None:
+        self._history = History(self.choice)
+
+    def undo(self) -> None:
+        self._go(self._history.undo)
+
+    def redo(self) -> None:
+        self._go(self._history.redo)
+
+    @property
+    def can_undo(self) -> bool:
+        return self._history.can_undo
+
+    @property
+    def can_redo(self) -> bool:
+        return self._history.can_redo
+
+    def pin(self, choice: Choice | None) -> None:
+        self.pinned = choice
+        self.pinned_changed.emit()
+
+    def highlight(self, layer: str) -> None:
+        if layer != self.layer:
+            self.layer = layer
+            self.layer_changed.emit()
+
+    def keep_measurement(self, measurement: Measurement) -> None:
+        """On the chart from now on. One of the same point, place and time takes the place of the older."""
+        others = (each for each in self.measurements if _point(each) != _point(measurement))
+        self.measurements = (*others, measurement)
+        self.measurements_changed.emit()
+
+    def keep_check(self, check: CompileCheck) -> None:
+        others = (each for each in self.checks if (each.setup, each.device) != (check.setup, check.device))
+        self.checks = (*others, check)
+        self.checks_changed.emit()
+
+    def trace(self) -> None:
+        """Ask for the lines of the choice that are not there yet, then for what panels need beside them."""
+        if self._tracer is not None:
+            steps = dict.fromkeys(chain(self.choice.steps(), *self._also.values()))
+            self._traces.want(Wish(self._tracer, tuple(steps), _top_bytes(self.choice)))
+
+    def trace_also(self, asker: str, steps: tuple[StepSetup, ...]) -> None:
+        """What `asker` needs beside the chart's lines; what it asked for before is not wanted any more."""
+        if self._also.get(asker, ()) != steps:
+            self._also[asker] = steps
+            self.trace()
+
+    def start(self, task: Task) -> None:
+        """A panel's own work, ended with the session at the latest."""
+        self._tasks = [each for each in self._tasks if each.alive] + [task]
+        task.start()
+
+    def close(self) -> None:
+        """End all work; no process is left afterwards."""
+        for task in self._tasks:
+            task.drop()
+        self._opening.close()
+        self._traces.close()
+        self.answers.close()
+        for task in self._tasks:
+            task.wait()
+
+    def _go(self, move: Callable[[], None]) -> None:
+        before = self.choice
+        move()
+        after = self.choice
+        if after == before:
+            return
+        self.choice_changed.emit()
+        if after.steps() != before.steps() or _top_bytes(after) != _top_bytes(before):
+            self.trace()
+
+    def _close_model(self) -> None:
+        self._traces.want(None)
+        self.answers.forget()
+        self.opened, self._tracer, self.path, self.layer = None, None, "", ""
+        self._memories.clear()
+        self._troubles.clear()
+        self._also.clear()
+        self.pinned, self.measurements, self.checks = None, (), ()
+
+    def _on_opened(self, path: str, opened: Opened) -> None:
+        self.opened, self.path, self._tracer = opened, path, Tracer(opened.checked)
+        sizes = tuple(
+            each for each in self.choice.setup.sizes if each[0] in {i.name for i in opened.description.inputs}
+        )
+        self._history = History(
+            replace(self.choice, setup=replace(self.choice.setup, sizes=sizes, freeze=(), remat=""))
+        )
+        self.model_changed.emit()
+        self.choice_changed.emit()
+        self.trace()
+
+    def _on_open_failed(self, why: str, detail: str) -> None:
+        self.progressed.emit(0, 0, "")
+        self.failed.emit(why, detail)
+        self.model_changed.emit()
+
+    def _on_open_progressed(self, text: str) -> None:
+        if self.opening:
+            self.progressed.emit(0, 0, text)
+
+    def _on_traced(self, tracer: Tracer, step: StepSetup, memory: Memory) -> None:
+        if tracer is self._tracer:
+            self._memories[step] = memory
+            self._troubles.pop(step, None)
+            self.memories_changed.emit()
+
+    def _on_trace_failed(self, tracer: Tracer, step: StepSetup, why: str) -> None:
+        if tracer is self._tracer:
+            self._troubles[step] = why
+            self.memories_changed.emit()
+
+    def _on_trace_progressed(self, done: int, of: int, text: str) -> None:
+        if not self.opening:
+            self.progressed.emit(done, of, text if done < of else "")
+
+
+def _point(measurement: Measurement) -> tuple[object, ...]:
+    return measurement.setup, measurement.place, measurement.hardware, measurement.order
+
+
+def _top_bytes(choice: Choice) -> int:
+    """How much memory the chart shows."""
+    limits = [limit for device in choice.devices if (limit := allocator_limit_bytes(device)) is not None]
+    return int(max(limits, default=WITHOUT_CAPACITY_BYTES) * ABOVE_CAPACITY)

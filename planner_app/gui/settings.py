@@ -1,0 +1,78 @@
+"""What survives a restart: a small JSON file, replaced as a whole. A broken one is set aside and said so."""
+
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from planner_app.files.traces import write_atomically
+from planner_app.gui.theme import Look
+
+MOST_RECENT = 9
+MAX_FILE_BYTES = 1 << 20
+FOLDER_VARIABLE = "PLIMSOLL_SETTINGS"
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Devices and precisions by name, as in the command line."""
+
+    look: Look = Look.SYSTEM
+    recent: tuple[str, ...] = ()
+    geometry: bytes = b""
+    layout: bytes = b""
+    device: str = ""
+    devices: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    gpu_counts: tuple[int, ...] = ()
+    log_scale: bool = True
+
+    def with_recent(self, path: str) -> "Settings":
+        rest = tuple(other for other in self.recent if other != path)
+        return msgspec.structs.replace(self, recent=(path, *rest)[:MOST_RECENT])
+
+
+class SettingsFile:
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or _folder() / "settings.json"
+
+    def read(self) -> tuple[Settings, str]:
+        """The settings, and a sentence where they could not be read."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return Settings(), ""
+        except OSError as error:
+            return Settings(), f"The settings in {self.path} can't be read ({error.strerror}): the usual ones are used."
+        try:
+            if len(data) > MAX_FILE_BYTES:
+                raise msgspec.ValidationError(f"it has {len(data)} bytes")
+            return msgspec.json.decode(data, type=Settings), ""
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            return Settings(), self._set_aside(str(error))
+
+    def write(self, settings: Settings) -> str:
+        """A sentence where they could not be written."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
+        except OSError as error:
+            return f"The settings can't be kept in {self.path} ({error.strerror})."
+        return ""
+
+    def _set_aside(self, why: str) -> str:
+        aside = self.path.with_suffix(".broken.json")
+        try:
+            self.path.replace(aside)
+        except OSError:
+            return f"The settings in {self.path} are broken ({why}): the usual ones are used."
+        return f"The settings were broken ({why}): the usual ones are used, the old file is now {aside}."
+
+
+def _folder() -> Path:
+    given = os.environ.get(FOLDER_VARIABLE)
+    if given:
+        return Path(given)
+    from platformdirs import user_config_path  # only needed here, and takes its time
+
+    return user_config_path("plimsoll", appauthor=False)

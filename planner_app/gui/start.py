@@ -1,0 +1,68 @@
+"""Starts the app: Qt, one place for errors nobody foresaw, and the window."""
+
+import signal
+import sys
+import traceback
+from types import TracebackType
+
+from PySide6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtWidgets import QApplication, QMessageBox
+
+from planner_app.gui.app import App
+from planner_app.gui.garbage import Garbage
+from planner_app.gui.portrait import Portrait
+
+
+def start(path: str | None = None, picture: str | None = None) -> int:
+    """Until the window is closed; with `picture`, until it has been drawn into that file."""
+    if picture:
+        qInstallMessageHandler(_without_hints)
+    qt = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(qt, QApplication)
+    qt.setApplicationName("plimsoll")
+    qt.setApplicationDisplayName("Plimsoll")
+    qt.setDesktopFileName("plimsoll")
+    sys.excepthook = _report
+    garbage = Garbage()
+    app = App(qt)
+    app.window.show()
+    if path is not None:
+        QTimer.singleShot(0, lambda: app.open(path))
+    portrait = Portrait(app, picture) if picture else None
+    awake = _let_python_hear_signals(app)
+    code = qt.exec()
+    awake.stop()
+    garbage.close()
+    return code if portrait is None else portrait.code
+
+
+def _without_hints(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+    """What a platform without a screen says of every window means nothing to anybody."""
+    if "propagateSizeHints" not in text:
+        sys.stderr.write(f"{text}\n")
+
+
+def _let_python_hear_signals(app: App) -> QTimer:
+    """Python acts on Ctrl-C only while it runs, and Qt's loop is not Python."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: app.window.close())
+    timer = QTimer()
+    timer.start(300)
+    timer.timeout.connect(lambda: None)
+    return timer
+
+
+def _report(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+    """A bug: said, written to standard error, and survived."""
+    text = "".join(traceback.format_exception(kind, error, at))
+    sys.stderr.write(text)
+    if issubclass(kind, KeyboardInterrupt) or QApplication.instance() is None:
+        return
+    box = QMessageBox(
+        QMessageBox.Icon.Critical,
+        "Plimsoll",
+        f"Something went wrong that should not: {kind.__name__}. The rest goes on working.",
+    )
+    box.setInformativeText("Please report it together with the details.")
+    box.setDetailedText(text)
+    box.exec()

@@ -1,0 +1,82 @@
+"""Work in a thread of its own, told about in the GUI's: what happens, what came of it, and an end to it at any time."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from planner_app.errors import Cancelled, PlannerError
+from planner_app.jobs.protocol import Progress
+
+OnProgress = Callable[[Progress], None]
+
+
+class Task(QObject):
+    """One deed, done once. Exactly one of `finished`, `failed` and `stopped` comes last; none after `drop`."""
+
+    progressed = Signal(object)  # Progress
+    told = Signal(object)  # a part of the result, as soon as it is there
+    finished = Signal(object)
+    failed = Signal(str, str)  # a sentence, and detail
+    stopped = Signal()
+    _ended = Signal(object)
+
+    def __init__(self, deed: Callable[["Task"], Any]) -> None:
+        """`deed` is called in the thread with this task: it emits `progressed` and `told`, and heeds `cancelled`."""
+        super().__init__()
+        self.cancelled = threading.Event()
+        self._dropped = False
+        self._deed = deed
+        self._thread = threading.Thread(target=self._run)
+        self._ended.connect(self._on_ended)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+    def drop(self) -> None:
+        """Cancel it and hear no more of it."""
+        self._dropped = True
+        self.cancelled.set()
+
+    def wait(self) -> None:
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def tell(self, event: Progress) -> None:
+        if not self.cancelled.is_set():
+            self.progressed.emit(event)
+
+    def _run(self) -> None:
+        try:
+            self._ended.emit(self._deed(self))
+        except PlannerError as error:
+            self._ended.emit(error)
+        except Exception as error:  # a bug: told where the work was asked for, with what is known of it
+            self._ended.emit(error)
+
+    def _on_ended(self, outcome: object) -> None:
+        self.wait()
+        if self._dropped:
+            return
+        if isinstance(outcome, Cancelled):
+            self.stopped.emit()
+        elif isinstance(outcome, PlannerError):
+            self.failed.emit(str(outcome), outcome.detail)
+        elif isinstance(outcome, Exception):
+            self.failed.emit(f"A bug in Plimsoll: {type(outcome).__name__}: {outcome}", _trace(outcome))
+        else:
+            self.finished.emit(outcome)
+
+
+def _trace(error: Exception) -> str:
+    import traceback  # only in trouble
+
+    return "".join(traceback.format_exception(error))

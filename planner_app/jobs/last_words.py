@@ -1,0 +1,26 @@
+"""A process that ran out of memory so badly that it died: what it printed names the operation."""
+
+import re
+
+from planner_app.core.measurement import OutOfMemory
+from planner_app.units import parse_bytes
+
+# bfc_allocator.cc: "ran out of memory trying to allocate 8.58MiB (rounded to 9000192)requested by op AddV2".
+_RAN_OUT = re.compile(
+    r"Allocator \((?P<allocator>\S+)\) ran out of memory trying to allocate (?P<size>[\d.]+\w+) "
+    r"\(rounded to (?P<rounded>\d+)\)[^\n]*?requested by op ?(?P<operation>\S*)"
+)
+
+
+def out_of_memory(printed: str, during: str) -> OutOfMemory | None:
+    """None where nothing was said about memory."""
+    said = list(_RAN_OUT.finditer(printed))
+    if not said:
+        return None
+    found = said[-1]  # what was refused before was not missed
+    return OutOfMemory(
+        during=during,
+        operation=found["operation"],
+        requested_bytes=min(int(found["rounded"]), parse_bytes(found["size"])),
+        message=found[0],
+    )

@@ -1,0 +1,31 @@
+"""From a model to offers: traces are made as they are found to be needed, those for accumulation only then."""
+
+from collections.abc import Callable, Sequence
+from datetime import date
+
+from planner_app.core.device import Device
+from planner_app.core.memory import Memory
+from planner_app.core.option import Offers, Want
+from planner_app.core.setup import StepSetup
+from planner_app.core.shop import Measured, shop
+from planner_app.jobs.protocol import Progress
+from planner_app.jobs.tracing import Tracer
+
+
+def offers_for(
+    tracer: Tracer,
+    want: Want,
+    devices: Sequence[Device],
+    *,
+    today: date,
+    measured: Measured | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Offers:
+    """`tracer.keep()` afterwards remembers what was worked out."""
+    memories: dict[StepSetup, Memory] = {}
+    while True:
+        offers = shop(want, devices, memories, today=today, measured=measured)
+        if not offers.missing:
+            return offers
+        tracer.prepare(offers.missing, on_progress)
+        memories |= {step: tracer.memory(step) for step in offers.missing}

@@ -1,0 +1,51 @@
+"""The largest batch by trying, for several models: found in at most eight tries, and true when tried again.
+
+python tests/benchmarks/boundary.py [MODEL LIMIT ...]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from planner_app.core.limited import largest_through
+from planner_app.core.measurement import Order, Place
+from planner_app.core.setup import Setup
+from planner_app.jobs.measuring import measure
+from planner_app.jobs.open import check_model
+from planner_app.jobs.searching import search
+from planner_app.jobs.tracing import Tracer
+from planner_app.units import parse_bytes
+
+DEMO = str(Path(__file__).parents[2] / "planner_app" / "data" / "demo.keras")
+
+
+def main() -> int:
+    given = sys.argv[1:] or [DEMO, "64MiB"]
+    failed = 0
+    for path, limit in zip(given[::2], given[1::2], strict=True):
+        failed += not boundary(path, parse_bytes(limit))
+    return 1 if failed else 0
+
+
+def boundary(path: str, limit_bytes: int) -> bool:
+    model, setup, place = check_model(path), Setup(batch=1), Place(limit_bytes=limit_bytes)
+    guess = max(1, largest_through(Tracer(model).memory(setup.step("cpu")), limit_bytes))
+    began = time.monotonic()
+    found = search(model, setup, place, guess, order=Order.INLINE, on_try=lambda each: print(f"  {each}", flush=True))
+    again = [
+        measure(model, Setup(batch=batch), place, order=Order.INLINE, steps=3).oom is None
+        for batch in (found.batch, found.batch + 1)
+    ]
+    right = found.exact and again == [True, False] and len(found.tries) <= 8
+    print(
+        f"{Path(path).stem}, {limit_bytes >> 20} MiB: estimated {guess}, found {found.batch} in "
+        f"{len(found.tries)} tries, {time.monotonic() - began:.0f} s; tried again: {again}{'' if right else ' WRONG'}",
+        flush=True,
+    )
+    return right
+
+
+if __name__ == "__main__":
+    sys.exit(main())

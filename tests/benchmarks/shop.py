@@ -1,0 +1,102 @@
+"""The whole ranking of ResNet50: every device of the catalogue in numbers from 1 to 16, and speed against NVIDIA's.
+
+    python tests/benchmarks/shop.py
+
+With its traces at hand a ranking should take less than 0.2 s, so that an app can make it anew with every change.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+
+from planner_app.core.option import Want
+from planner_app.core.prices import Pay
+from planner_app.core.ranking import By, front, ranked
+from planner_app.core.roofline import speed
+from planner_app.core.setup import Precision, Setup, parse_optimizer
+from planner_app.core.shop import shop, steps
+from planner_app.files.devices import find_device, load_catalogue
+from planner_app.files.traces import TraceCache
+from planner_app.jobs.open import check_model
+from planner_app.jobs.tracing import Tracer
+
+SAVE = "import keras, sys; open(sys.argv[1], 'w').write(keras.applications.ResNet50(weights=None).to_json())"
+LONGEST_SECONDS = 0.2
+ROUNDS = 5
+BATCHES = (64, 256, 1024)
+# github.com/NVIDIA/DeepLearningExamples, TensorFlow/Classification/ConvNets/resnet50v1.5: images a second with XLA.
+PUBLISHED = (
+    ("A100 SXM4 40GB", 1, 256, "float32", 909),
+    ("A100 SXM4 40GB", 1, 256, "mixed_float16", 2375),
+    ("A100 SXM4 40GB", 8, 256, "float32", 7000),
+    ("A100 SXM4 40GB", 8, 256, "mixed_float16", 17400),
+    ("V100 SXM2 16GB", 1, 128, "float32", 412),
+    ("V100 SXM2 16GB", 1, 256, "mixed_float16", 1270),
+    ("V100 SXM2 16GB", 8, 128, "float32", 3170),
+    ("V100 SXM2 16GB", 8, 256, "mixed_float16", 9510),
+    ("V100 SXM2 32GB", 1, 128, "float32", 432),
+    ("V100 SXM2 32GB", 16, 256, "mixed_float16", 17250),
+)
+
+
+def rank_all(tracer: Tracer) -> float:
+    """The longest that a whole ranking took, in seconds of the processor: shop, every order and the front."""
+    devices = load_catalogue().devices
+    slowest = 0.0
+    for batch in BATCHES:
+        want = Want(Setup(batch=batch), (Precision.MIXED_FLOAT16, Precision.FLOAT32), most_accumulate=8)
+        wanted = steps(want, devices)
+        tracer.prepare(wanted)
+        memories = {step: tracer.memory(step) for step in wanted}
+        taken = []
+        for _ in range(ROUNDS):
+            began = time.process_time()
+            offers = shop(want, devices, memories, today=date.today())
+            for by in By:
+                ranked(offers.options, by, Pay.CLOUD)
+            front(offers.options)
+            taken.append(time.process_time() - began)
+        print(
+            f"batch {batch}: {len(devices)} devices x 16 numbers, {len(offers.options)} carry it: "
+            f"first {taken[0]:.2f} s, then {min(taken[1:]):.3f} to {max(taken[1:]):.3f} s",
+            flush=True,
+        )
+        slowest = max(slowest, min(taken[1:]))
+    return slowest
+
+
+def compare(tracer: Tracer) -> None:
+    for name, gpus, each, precision, published in PUBLISHED:
+        setup = Setup(each, Precision(precision), optimizer=parse_optimizer("sgd:momentum=0.9"))
+        found = speed(
+            tracer.memory(setup.step("gpu:8.0")).work,
+            find_device(name),
+            setup.precision,
+            batch=gpus * each,
+            per_gpu_batch=each,
+            gpus=gpus,
+            accumulate=1,
+        )
+        told = found.samples_per_second if found else 0.0
+        print(
+            f"{gpus:2} x {name}, {precision}, {each} each: {told:6.0f} a second estimated, {published:6} published: "
+            f"{told / published:.2f}"
+        )
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "resnet50.json")
+        subprocess.run([sys.executable, "-c", SAVE, str(path)], check=True, stderr=subprocess.DEVNULL)
+        tracer = Tracer(check_model(str(path)), TraceCache(Path(folder, "traces")))
+        slowest = rank_all(tracer)
+        print(f"a whole ranking takes {slowest:.3f} s; expected less than {LONGEST_SECONDS}")
+        compare(tracer)
+    return int(slowest >= LONGEST_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

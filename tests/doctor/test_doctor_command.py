@@ -1,0 +1,80 @@
+import io
+import json
+import sys
+
+import pytest
+from corpus import FOLDER, log
+
+from planner_app.cli import main
+
+LOG = str(FOLDER / "tf24_requested_by.log")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main(["doctor", *arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+def test_that_a_log_is_explained_to_people(run):
+    code, out, _ = run(LOG)
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].startswith("GPU:0 ran out of memory: operation Mul asked for 18.0 MiB with 16.2 MiB left of ")
+    for title in ("in figures", "what to do", "the lines that show it"):
+        assert title in lines
+    assert " 1 2021-03-15 17:16:57.300037: W tensorflow/core" in " ".join(out.split())
+
+
+def test_that_programs_get_everything(run):
+    code, out, _ = run(LOG, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["kind"] == "not enough memory"
+    assert (found["requested_bytes"], found["limit_bytes"], found["exact"]) == (18874368, 1225252864, True)
+    assert found["shape"] == [3, 3, 512, 1024]
+    assert found["evidence"][0]["line"] == 1
+    assert found["comparison"] is None
+
+
+def test_that_a_log_may_come_on_standard_input(run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(log("tf26_eager_const"))))
+    code, out, _ = run("-")
+    assert code == 0
+    assert out.startswith("GPU:0: a whole array of 18.6 GiB")
+
+
+def test_that_a_gpu_that_is_shared_is_known_from_the_catalogue(run):
+    _, out, _ = run(str(FOLDER / "shared_t4.log"), "--json")
+    assert json.loads(out)["kind"] == "memory taken by another process"
+
+
+def test_that_unknown_text_is_called_so(run, tmp_path):
+    file = tmp_path / "letter.txt"
+    file.write_text("Dear Sir or Madam")
+    code, out, _ = run(str(file))
+    assert (code, out.strip()) == (0, "This log holds no out-of-memory report.")
+
+
+def test_that_control_characters_do_not_reach_the_terminal(run, tmp_path):
+    file = tmp_path / "evil.log"
+    file.write_bytes(
+        log("tf24_requested_by").replace(b"requested by op Mul", b"requested by op \x1b[2J\x07M\x1b]0;x\x07ul")
+    )
+    _, out, _ = run(str(file))
+    assert "\x1b" not in out
+    assert "\x07" not in out
+
+
+@pytest.mark.parametrize("name", ["nothing.log", "."])
+def test_that_what_can_t_be_read_gets_one_sentence(run, tmp_path, name):
+    code, out, err = run(str(tmp_path / name))
+    assert (code, out) == (1, "")
+    assert err.startswith("plimsoll: The log ")
+    assert len(err.splitlines()) == 1

@@ -1,0 +1,88 @@
+"""Long logs, junk, control characters: read in flat memory, survived."""
+
+import random
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from corpus import log
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner_app.core.doctor import Diagnosis, Kind, diagnose
+from planner_app.core.doctor.lines import cleaned
+from planner_app.core.doctor.signs import GATES, RULES
+
+MIB = 1 << 20
+
+
+def endless(piece: bytes, size: int) -> Iterator[bytes]:
+    sent = 0
+    while sent < size:
+        yield piece
+        sent += len(piece)
+
+
+BAR = b"".join(b" %d/4000 [====>....] - ETA: 3s - loss: 0.5\r" % n for n in range(1, 4000)) + b"\n"
+CHATTER = b"2024-01-01 00:00:00.0: I tensorflow/core/foo.cc:12] nothing at all of interest here\n" * 3000
+NO_LINES = bytes(range(32, 127)) * 2000
+
+
+@pytest.mark.parametrize("piece", [BAR, CHATTER, NO_LINES, log("tf221_resnet50_batch8_limit700")], ids="bcnd")
+def test_that_a_hundred_megabytes_are_read_in_seconds_and_flat_memory(piece):
+    # A tenth of it here; tests/benchmarks/doctor.py reads the whole. Growth would show in either.
+    tracemalloc.start()
+    diagnose(endless(piece, MIB))
+    _, little = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    started = time.process_time()
+    diagnose(endless(piece, 10 * MIB))
+    took = time.process_time() - started
+    _, much = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert much < little * 1.5 + MIB
+    assert took < 10  # slowed down many times by the tracing
+
+
+def test_that_a_report_behind_a_long_log_is_found_at_its_line():
+    found = diagnose([*endless(CHATTER, 3 * MIB), log("tf24_requested_by")])
+    before = sum(piece.count(b"\n") for piece in endless(CHATTER, 3 * MIB))
+    assert found.kind is Kind.SHORTAGE
+    assert found.evidence[0].line == before + 1
+
+
+def test_that_junk_is_survived():
+    rng = random.Random(1)
+    for _ in range(20):
+        junk = rng.randbytes(50_000)
+        assert diagnose([junk]).kind is Kind.NONE
+        assert diagnose([junk, b"\n", log("tf24_requested_by"), junk]).requested_bytes == 18874368
+
+
+@given(st.lists(st.binary(max_size=200), max_size=20))
+def test_that_any_bytes_get_an_answer(pieces):
+    assert isinstance(diagnose(pieces), Diagnosis)
+
+
+PARTS = [rule.mark for rule in RULES]
+
+
+@given(st.lists(st.one_of(st.sampled_from(PARTS), st.binary(max_size=30), st.just(b"\n"), st.just(b"\r")), max_size=40))
+def test_that_any_mixture_of_what_is_looked_for_gets_an_answer(parts):
+    assert isinstance(diagnose([b"".join(parts)]), Diagnosis)
+
+
+@given(st.integers(0, 5000), st.integers(1, 400), st.binary(min_size=1, max_size=5))
+def test_that_a_damaged_report_is_survived(start, length, instead):
+    whole = log("tf26_eager_const")
+    assert isinstance(diagnose([whole[:start] + instead + whole[start + length :]]), Diagnosis)
+
+
+def test_that_every_rule_can_be_reached():
+    gates = (*GATES.always, *GATES.later)
+    assert all(any(gate in rule.mark for gate in gates) for rule in RULES)
+
+
+def test_that_control_characters_go():
+    assert cleaned(b"\x1b[0;31mRed\x1b[0m \x00\x07text\x1b]0;title\x07\tend \r") == "Red text\tend"

@@ -1,0 +1,202 @@
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from waiting import wait
+
+from planner_app.core.breakdown import Term
+from planner_app.core.estimate import Estimate, estimate
+from planner_app.gui.layers.presenter import LayersPresenter
+from planner_app.gui.layers.squarify import Box, inside, squarify, tiles
+from planner_app.gui.layers.table import COLUMNS
+from planner_app.gui.layers.values import LayerRow
+from planner_app.gui.layers.view import LayersView
+from planner_app.gui.session import Session
+from planner_app.gui.theme import Appearance
+
+KEYS = [column.key for column in COLUMNS]
+
+
+@pytest.fixture
+def view(appearance: Appearance) -> Iterator[LayersView]:
+    view = LayersView(appearance.theme)
+    view.resize(1270, 200)
+    view.show()
+    yield view
+    view.close()
+
+
+@pytest.fixture
+def panel(session: Session, view: LayersView, appearance: Appearance) -> LayersPresenter:
+    session.choose_setup(gpus=2, batch=128)
+    presenter = LayersPresenter(session, view, appearance)
+    settle(session)
+    return presenter
+
+
+def settle(session: Session) -> None:
+    wait(lambda: session.answers.idle)
+
+
+def now(session: Session) -> Estimate:
+    choice = session.choice
+    return estimate(session.memory(choice.setup), choice.setup, choice.device)
+
+
+def layer(path: str, size: int, **more: int) -> LayerRow:
+    known = {"params": 0, "weights_bytes": 0, "gradients_bytes": 0, "optimizer_bytes": 0, "activation_bytes": 0}
+    return LayerRow(path=path, class_name="Dense", shape="", peak_bytes=size, share=0.0, **(known | more))
+
+
+def cells(view: LayersView, key: str) -> list[str]:
+    column = KEYS.index(key)
+    return [view.sorted.index(row, column).data() for row in range(view.sorted.rowCount())]
+
+
+def click_header(view: LayersView, key: str) -> None:
+    header = view.table.horizontalHeader()
+    place = QPoint(header.sectionViewportPosition(KEYS.index(key)) + 12, header.height() // 2)
+    QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def test_that_every_layer_is_the_estimate_s(session: Session, panel: LayersPresenter):
+    found, described = now(session), {each.path: each for each in session.description.layers}
+    assert [row.path for row in panel.values.rows] == [each.name for each in found.layers]
+    for row, expected in zip(panel.values.rows, found.layers, strict=True):
+        assert (row.weights_bytes, row.gradients_bytes, row.optimizer_bytes, row.activation_bytes, row.peak_bytes) == (
+            *(expected.weights_bytes, expected.gradients_bytes, expected.optimizer_bytes),
+            *(expected.activation_bytes, expected.peak_bytes),
+        )
+        if row.path:
+            assert row.params == described[row.path].trainable_params + described[row.path].frozen_params
+    stem = next(row for row in panel.values.rows if row.path == "stem")
+    assert (stem.class_name, stem.shape) == ("Conv2D", "32×32×16")  # noqa: RUF001
+
+
+def test_that_the_row_below_sums_to_the_peak(session: Session, panel: LayersPresenter, view: LayersView):
+    assert sum(row.peak_bytes for row in panel.values.rows) == now(session).peak_bytes == panel.values.peak_bytes
+    texts = [view.totals.index(0, number).data() for number in range(len(COLUMNS))]
+    assert texts[0] == "all 30 layers"
+    assert texts[KEYS.index("share")] == "100.0 %"
+    assert texts[KEYS.index("params")] == f"{session.description.params:,}"
+
+
+def test_that_numbers_sort_as_numbers_and_what_has_no_layer_stays_last(panel: LayersPresenter, view: LayersView):
+    in_order = cells(view, "name")
+    assert in_order == [row.name for row in panel.values.rows]
+    click_header(view, "params")
+    first = [row.params for row in view.sorted.shown[:-1]]
+    assert first == sorted(first, reverse=True) and first[0] > 1000 > first[-1]
+    assert view.sorted.shown[-1].path == ""
+    click_header(view, "params")
+    assert [row.params for row in view.sorted.shown[:-1]] == sorted(first)
+    assert view.sorted.shown[-1].path == ""
+    click_header(view, "params")
+    assert cells(view, "name") == in_order
+
+
+def test_that_a_filter_finds_names_and_classes_and_sums_what_is_left(panel: LayersPresenter, view: LayersView):
+    QTest.keyClicks(view.filter, "conv2d block1")
+    assert cells(view, "name") == ["block1_conv1", "block1_conv2"]
+    shown = [row for row in panel.values.rows if row.path in ("block1_conv1", "block1_conv2")]
+    assert view.totals.index(0, 0).data() == "2 of 30 layers"
+    assert view.totals.index(0, KEYS.index("params")).data() == f"{sum(row.params for row in shown):,}"
+    assert len(panel.table().rows) == 2
+    view.filter.clear()
+    assert view.sorted.rowCount() == 31
+
+
+def test_that_a_layer_chosen_in_the_table_is_highlighted_and_the_other_way_round(
+    session: Session, panel: LayersPresenter, view: LayersView
+):
+    place = view.sorted.place("block2_conv1")
+    view.table.scrollTo(view.sorted.index(place, 0))
+    at = view.table.visualRect(view.sorted.index(place, 0))
+    QTest.mouseClick(view.table.viewport(), Qt.MouseButton.LeftButton, pos=at.center())
+    assert session.layer == "block2_conv1"
+    QTest.keyClick(view.table, Qt.Key.Key_Down)
+    assert session.layer == panel.values.rows[place + 1].path
+    session.highlight("stem")
+    assert view.selected == "stem"
+    session.highlight("")
+    assert view.selected == ""
+
+
+def test_that_the_selection_survives_sorting_filtering_and_another_batch(
+    session: Session, panel: LayersPresenter, view: LayersView
+):
+    session.highlight("stem_norm")
+    click_header(view, "peak_bytes")
+    session.choose_setup(batch=256)
+    settle(session)
+    assert (session.layer, view.selected) == ("stem_norm", "stem_norm")
+    view.filter.setText("dense")
+    assert session.layer == "stem_norm"
+    view.filter.clear()
+
+
+def test_that_a_layer_chosen_in_the_treemap_is_highlighted(session: Session, panel: LayersPresenter, view: LayersView):
+    QTest.mouseClick(view.treemap_button, Qt.MouseButton.LeftButton)
+    assert view.treemap.isVisible() and not view.table.isVisible()
+    tile = next(tile for tile in view.treemap.tiles if tile.row and tile.row.path)
+    middle = QPoint(int(tile.box.left + tile.box.width / 2), int(tile.box.top + tile.box.height / 2))
+    QTest.mouseClick(view.treemap, Qt.MouseButton.LeftButton, pos=middle)
+    assert session.layer == tile.row.path == view.selected
+    QTest.mouseClick(view.treemap, Qt.MouseButton.LeftButton, pos=middle)
+    assert session.layer == ""
+    for _ in range(3):
+        QTest.keyClick(view.treemap, Qt.Key.Key_Right)
+    largest = sorted((row for row in panel.values.rows if row.path), key=lambda row: -row.peak_bytes)
+    assert next(row for row in panel.values.rows if row.path == session.layer).peak_bytes == largest[2].peak_bytes
+
+
+def test_that_the_treemap_s_areas_are_the_layers_bytes(panel: LayersPresenter, view: LayersView):
+    view.treemap_button.click()
+    room = view.treemap.width() * view.treemap.height()
+    for tile in view.treemap.tiles:
+        assert tile.box.width * tile.box.height == pytest.approx(room * tile.size_bytes / panel.values.peak_bytes)
+    assert sum(tile.size_bytes for tile in view.treemap.tiles) == panel.values.peak_bytes
+
+
+def test_that_squares_are_preferred():
+    """The example of the paper that the way is from: 6 x 4, in rows of 6 6, 4 3, 2 2 1."""
+    boxes = squarify([6, 6, 4, 3, 2, 2, 1], Box(0, 0, 6, 4))
+    assert [(box.width, box.height) for box in boxes[:2]] == [(3, 2), (3, 2)]
+    assert [round(box.width * box.height, 9) for box in boxes] == [6, 6, 4, 3, 2, 2, 1]
+    assert (boxes[2].left, boxes[2].top) == (3, 0)
+    assert boxes[2].width == pytest.approx(12 / 7) and boxes[2].height == pytest.approx(7 / 3)
+
+
+def test_that_nested_models_lie_around_their_layers():
+    rows = [layer("a", 100), layer("inner/b", 60), layer("inner/deep/c", 30), layer("inner/deep/d", 10), layer("", 5)]
+    found = tiles([*rows, layer("nothing", 0)], Box(0, 0, 400, 200))
+    assert {tile.name: tile.size_bytes for tile in found if tile.row is None} == {"inner": 100, "deep": 40}
+    boxes = {tile.row.path if tile.row else tile.name: tile.box for tile in found}
+    for outer, inner in (("inner", "inner/b"), ("inner", "deep"), ("deep", "inner/deep/c"), ("deep", "inner/deep/d")):
+        room, box = inside(boxes[outer]), boxes[inner]
+        assert room.left <= box.left + 1e-6 and box.left + box.width <= room.left + room.width + 1e-6
+        assert room.top <= box.top + 1e-6 and box.top + box.height <= room.top + room.height + 1e-6
+    assert len(found) == 7
+    assert [tile.depth for tile in found if tile.row and tile.row.path == "inner/deep/d"] == [2]
+
+
+def test_that_a_layer_s_colour_is_what_most_of_it_is():
+    assert layer("a", 100, weights_bytes=60).main_term is Term.WEIGHTS
+    assert layer("a", 100, activation_bytes=60, weights_bytes=10).main_term is Term.ACTIVATIONS
+    assert layer("a", 100, weights_bytes=10).main_term is Term.TEMPORARIES
+
+
+def test_that_without_room_nothing_breaks():
+    assert tiles([layer("inner/b", 60)], Box(0, 0, 0, 0))[1:] == []
+    assert len(squarify([1.0, 2.0], Box(0, 0, 0, 10))) == 2
+
+
+def test_that_the_layers_have_their_pictures(
+    session: Session, panel: LayersPresenter, view: LayersView, take_pictures: Callable[[QWidget, str], None]
+):
+    session.highlight("block1_conv2")
+    take_pictures(view, "layers")
+    view.treemap_button.click()
+    take_pictures(view, "layers_treemap")

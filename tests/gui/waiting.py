@@ -1,0 +1,24 @@
+"""Tests wait for what the app says, never for a time."""
+
+from collections.abc import Callable
+
+from PySide6.QtTest import QTest
+
+from planner_app.gui.session import Session
+
+PATIENCE_SECONDS = 180
+
+
+def traced(session: Session) -> bool:
+    """Every line of the chart is there and nothing is being worked out."""
+    there = session.opened is not None and all(step in session.memories for step in session.choice.steps())
+    return there and session.answers.idle
+
+
+def wait(until: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    for _ in range(int(seconds * 50)):
+        if until():
+            QTest.qWait(60)  # what is known is told a frame later
+            return
+        QTest.qWait(20)
+    raise AssertionError("It did not happen.")

@@ -1,0 +1,164 @@
+"""A training script, as a child process: `python lessons.py NAME ARGUMENTS-AS-JSON`. Its answer is one line of JSON.
+
+TensorFlow's devices and allocator are set up once in a process, so every way to set them up has a process of its own.
+"""
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from planner_app.train import PlanWarning, TrainingPlan, load_plan
+
+FEATURES, TARGETS, WIDTH = 16, 3, 24
+
+
+def data(samples: int, features: int = FEATURES) -> tuple[Any, Any]:
+    import numpy as np
+
+    random = np.random.default_rng(7)
+    x = random.normal(size=(samples, features)).astype("float32")
+    return x, (x[:, :TARGETS] ** 2 + random.normal(size=(samples, TARGETS)) / 10).astype("float32")
+
+
+def compiled(plan: TrainingPlan, width: int = WIDTH, layers: int = 2, features: int = FEATURES, **options: Any) -> Any:
+    with plan.scope():
+        import keras
+
+        keras.utils.set_random_seed(3)
+        hidden = [keras.layers.Dense(width, activation="tanh") for _ in range(layers)]
+        model = keras.Sequential([keras.Input((features,)), *hidden, keras.layers.Dense(TARGETS)])
+        model.compile(plan.optimizer(**options), loss="mse", metrics=["mae"], **plan.compile_options())
+    return model
+
+
+def values(variables: list[Any]) -> list[Any]:
+    return [variable.numpy().tolist() for variable in variables]
+
+
+def outcome(plan: TrainingPlan, model: Any, history: Any) -> dict[str, Any]:
+    return {
+        "weights": values(model.trainable_variables),
+        "updates": int(model.optimizer.iterations.numpy()),
+        "history": history.history,
+        "rung": plan.rung,
+        "per_gpu_batch": plan.per_gpu_batch,
+        "global_batch": plan.global_batch,
+    }
+
+
+def lesson_train(plans: dict[str, str], samples: int, epochs: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Each plan by name, and Keras' own fit with the whole batch at once under the first plan's name "keras"."""
+    found = {}
+    for name, path in plans.items():
+        plan = load_plan(path)
+        model = compiled(plan, **options)
+        x, y = data(samples)
+        if name == "keras":
+            history = model.fit(x, y, batch_size=plan.global_batch, epochs=epochs, shuffle=False, verbose=0)
+        else:
+            history = plan.fit(model, x, y, epochs=epochs, shuffle=False, verbose=0, validation_data=(x[:20], y[:20]))
+        found[name] = outcome(plan, model, history)
+    return found
+
+
+def lesson_run_out(path: str, save: str, size: dict[str, int]) -> dict[str, Any]:
+    """One epoch, perhaps under a limit that is too low for the first rung. Weights and slots go to a file."""
+    import numpy as np
+
+    plan = load_plan(path)
+    x, y = data(size["samples"], size["features"])
+    model = compiled(plan, size["width"], size["layers"], size["features"], learning_rate=1e-3)
+    seen: list[int] = []
+    import keras
+
+    counting = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(batch))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PlanWarning)
+        history = plan.fit(model, x, y, shuffle=False, verbose=0, callbacks=[counting, plan.watch()])
+    state = [*model.trainable_variables, *model.optimizer.variables]
+    np.savez(save, *[variable.numpy() for variable in state])
+    said = [str(each.message) for each in caught if each.category is PlanWarning]
+    return {**outcome(plan, model, history), "weights": None, "said": said, "batches": seen}
+
+
+def lesson_hosts(path: str, worker: int, samples: int) -> dict[str, Any]:
+    plan = load_plan(path, worker=worker)
+    model = compiled(plan, learning_rate=0.1)
+    x, y = data(samples)
+    history = plan.fit(model, x, y, epochs=2, shuffle=False, verbose=0, validation_data=(x[:20], y[:20]))
+    return outcome(plan, model, history)
+
+
+def lesson_pieces(path: str, report: str) -> dict[str, Any]:
+    """Everything a script can use by itself, in a loop of its own."""
+    import numpy as np
+
+    plan = load_plan(path)
+    model = compiled(plan, learning_rate=0.1)
+    import keras
+    import tensorflow as tf
+
+    found: dict[str, Any] = {"said": []}
+
+    def sentence(action: Callable[[], Any]) -> str:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", PlanWarning)
+            try:
+                action()
+            except Exception as error:
+                return f"{type(error).__name__}: {error}"
+            return " ".join(str(each.message) for each in caught)
+
+    x, y = data(50)
+    dataset = tf.data.Dataset.from_tensor_slices((x, y))
+    found["check"] = sentence(lambda: plan.check(model))
+    with plan.scope():
+        larger = keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(5)])
+        larger.compile("sgd")
+    found["another model"] = sentence(lambda: plan.check(larger))
+    found["another optimizer"] = sentence(lambda: plan.optimizer("sgd"))
+    found["no optimizer"] = sentence(lambda: plan.optimizer("adamant"))
+    found["own accumulation"] = sentence(lambda: plan.optimizer(gradient_accumulation_steps=2))
+    found["batched twice"] = sentence(lambda: plan.fit(model, dataset.batch(4).batch(2)))
+    found["nothing"] = sentence(lambda: plan.fit(model, x[:0], y[:0]))
+    found["not compiled"] = sentence(lambda: plan.fit(keras.Sequential([keras.layers.Dense(1)]), x, y))
+
+    def endless() -> Any:
+        while True:
+            yield x[:7], y[:7]
+
+    found["generator"] = sentence(lambda: plan.fit(model, endless(), verbose=0))
+    found["shapes"] = [tuple(batch[0].shape) for batch in plan.batch(dataset)]
+    trainer = plan.trainer(model)
+    losses = [float(trainer.step(batch)["loss"]) for _ in range(5) for batch in plan.batch(dataset)]
+    found["losses"] = losses
+    trainer.descend("said for a test")
+    lower = [float(trainer.step(batch)["loss"]) for _ in range(3) for batch in plan.batch(dataset)]
+    found["lower"] = {"losses": lower, "precision": plan.precision, "type": model.layers[0].compute_dtype}
+    found["too large"] = sentence(lambda: trainer.step((x, y)))
+    sources = {
+        "samples": dataset,
+        "small batches": dataset.batch(3),
+        "large batches": dataset.batch(50),
+        "arrays": (x, y),
+        "pieces": endless(),
+    }
+    found["updates"] = {}
+    for name, source in sources.items():
+        before = int(model.optimizer.iterations.numpy())
+        given = source if isinstance(source, tuple) else (source,)
+        watch = plan.watch(report)
+        more = {"steps_per_epoch": 4} if name == "pieces" else {}
+        plan.fit(model, *given, epochs=2, verbose=0, callbacks=[watch], **more)
+        found["updates"][name] = int(model.optimizer.iterations.numpy()) - before
+    found["evaluated"] = plan.evaluate(model, x, y, verbose=0)
+    found["keras"] = {k: float(v) for k, v in model.evaluate(x, y, verbose=0, return_dict=True).items()}
+    found["finite"] = bool(np.all([np.isfinite(w).all() for w in model.get_weights()]))
+    return found
+
+
+if __name__ == "__main__":
+    answer = globals()[f"lesson_{sys.argv[1]}"](**json.loads(sys.argv[2]))
+    sys.stdout.write(f"ANSWER {json.dumps(answer)}\n")

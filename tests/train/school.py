@@ -1,0 +1,39 @@
+"""Runs lessons in child processes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+SECONDS = 300
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+def start(lesson: str, environment: dict[str, str] | None = None, **given: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, str(HERE / "lessons.py"), lesson, json.dumps(given)]
+    return subprocess.Popen(
+        command,
+        env=clean() | QUIET | (environment or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(child: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = child.communicate(timeout=SECONDS)
+    lines = [line for line in out.splitlines() if line.startswith("ANSWER ")]
+    assert child.returncode == 0 and lines, f"{err[-3000:]}\n{out[-1000:]}"
+    return json.loads(lines[-1].removeprefix("ANSWER "))
+
+
+def learn(lesson: str, environment: dict[str, str] | None = None, **given: Any) -> dict[str, Any]:
+    return finish(start(lesson, environment, **given))
+
+
+def clean() -> dict[str, str]:
+    """The environment without what another test's TensorFlow may have set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS_", "XLA_"))}
