@@ -21,6 +21,7 @@ from planner_app.files.devices import catalogue
 from planner_app.files.measured_speeds import measured_speeds
 from planner_app.files.shop_report import report
 from planner_app.files.shop_rows import as_csv, as_json, later_row
+from planner_app.files.writing import reason, write_atomically
 from planner_app.jobs.open import check_model, open_model
 from planner_app.jobs.shopping import offers_for
 from planner_app.jobs.tracing import OnProgress, Tracer
@@ -94,6 +95,6 @@ def _chosen(offers: Offers, options: Namespace) -> list[Option]:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write_atomically(path, text.encode())
     except OSError as error:
-        raise PlannerError(f"The report can't be written to {path}: {error.strerror or error}.") from error
+        raise PlannerError(f"The report can't be written to {path}: {reason(error)}.") from error

@@ -3,15 +3,16 @@
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
 from planner_app.core.calibrate import Calibration, Sample
 from planner_app.errors import PlannerError
-from planner_app.files.traces import write_atomically
+from planner_app.files.home import data_folder
+from planner_app.files.writing import alone, reason, write_atomically
 
 FORMAT = "plimsoll calibrations"
 VERSION = 1
@@ -30,8 +31,7 @@ class Calibrations:
 
     def __init__(self, folder: Path | None = None) -> None:
         given = os.environ.get(FOLDER_VARIABLE)
-        own = Path(platformdirs.user_data_dir("plimsoll", appauthor=False)) / "calibrations"
-        self.folder = folder or (Path(given) if given else own)
+        self.folder = folder or (Path(given) if given else data_folder() / "calibrations")
 
     def all(self) -> tuple[Calibration, ...]:
         """A file that can't be read is passed over: an estimate does without."""
@@ -48,39 +48,31 @@ class Calibrations:
     ) -> Calibration:
         """Beside what is known; what was measured of the same point before goes."""
         fresh = Calibration(device, tensorflow, keras, xla, (sample,), driver)
-        known = next((each for each in self._each() if _key(each) == _key(fresh)), None)
-        kept = known.with_sample(sample) if known else fresh
-        self._write(kept)
-        return kept
+        with self._changing():
+            return self._merge(fresh)
 
     def forget(self, device: str | None = None) -> int:
         """Of one device, or of all; how many there were."""
-        gone = 0
-        for each in self.all():
-            if device is None or each.device.casefold() == device.casefold():
-                self._file(each).unlink(missing_ok=True)
-                gone += 1
-        return gone
+        gone = [each for each in self.all() if device is None or each.device.casefold() == device.casefold()]
+        if gone:
+            with self._changing():
+                for each in gone:
+                    self._file(each).unlink(missing_ok=True)
+        return len(gone)
 
     def export(self, path: Path) -> int:
         found = self.all()
         try:
             write_atomically(path, msgspec.json.format(msgspec.json.encode(_File(found)), indent=1) + b"\n")
         except OSError as error:
-            raise PlannerError(f"Calibrations can't be written to {str(path)!r}: {_reason(error)}.") from error
+            raise PlannerError(f"Calibrations can't be written to {str(path)!r}: {reason(error)}.") from error
         return len(found)
 
     def take_in(self, path: Path) -> tuple[Calibration, ...]:
         """From another machine: its measurements come beside those known here."""
-        taken = []
-        for each in _read(path):
-            known = next((own for own in self._each() if _key(own) == _key(each)), None)
-            merged = known or each
-            for sample in each.samples:
-                merged = merged.with_sample(sample)
-            self._write(merged)
-            taken.append(merged)
-        return tuple(taken)
+        given = _read(path)
+        with self._changing():
+            return tuple(self._merge(each) for each in given)
 
     def _each(self) -> Iterator[Calibration]:
         try:
@@ -96,13 +88,23 @@ class Calibrations:
     def _file(self, calibration: Calibration) -> Path:
         return self.folder / f"{hashlib.sha256(repr(_key(calibration)).encode()).hexdigest()[:16]}.json"
 
-    def _write(self, calibration: Calibration) -> None:
-        path = self._file(calibration)
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Read, changed and written back with nobody in between."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, msgspec.json.format(msgspec.json.encode(_File((calibration,))), indent=1))
+            with alone(self.folder):
+                yield
         except OSError as error:
-            raise PlannerError(f"The calibration can't be written to {str(path)!r}: {_reason(error)}.") from error
+            where = str(error.filename or self.folder)
+            raise PlannerError(f"The calibration can't be written to {where!r}: {reason(error)}.") from error
+
+    def _merge(self, calibration: Calibration) -> Calibration:
+        merged = next((own for own in self._each() if _key(own) == _key(calibration)), calibration)
+        for sample in calibration.samples:
+            merged = merged.with_sample(sample)
+        path = self._file(merged)
+        write_atomically(path, msgspec.json.format(msgspec.json.encode(_File((merged,))), indent=1))
+        return merged
 
 
 def _read(path: Path) -> tuple[Calibration, ...]:
@@ -111,7 +113,7 @@ def _read(path: Path) -> tuple[Calibration, ...]:
             raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: these are no calibrations.")
         read = msgspec.json.decode(path.read_bytes(), type=_File)
     except OSError as error:
-        raise PlannerError(f"The calibrations {str(path)!r} can't be read: {_reason(error)}.") from error
+        raise PlannerError(f"The calibrations {str(path)!r} can't be read: {reason(error)}.") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise PlannerError(f"{str(path)!r} holds no calibrations: {error}.") from error
     if read.format != FORMAT or read.version > VERSION:
@@ -132,7 +134,3 @@ def installed(package: str) -> str:
 
 def _key(calibration: Calibration) -> tuple[str, str, str, bool]:
     return calibration.device.casefold(), calibration.tensorflow, calibration.keras, calibration.xla
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error) or type(error).__name__).lower()

@@ -11,6 +11,7 @@ from planner_app.core.device import Device, cpu_device, custom_device
 from planner_app.errors import DeviceError
 from planner_app.files.device_building import build, variants
 from planner_app.files.device_entries import VERSION, CatalogueFile, Entry
+from planner_app.files.home import config_folder
 from planner_app.units import parse_bytes
 
 OWN_FILE = Path(__file__).parent.parent / "data" / "devices.json"
@@ -19,9 +20,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?\s*[kmgtp]i?b)(?::(\d{1,2})\.(\d))?", re.IGNO
 
 
 def user_file() -> Path:
-    from platformdirs import user_config_path  # only needed here, and takes its time
-
-    return user_config_path("plimsoll", appauthor=False) / "devices.json"
+    return config_folder() / "devices.json"
 
 
 @cache

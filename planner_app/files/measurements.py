@@ -8,7 +8,7 @@ import msgspec
 from planner_app.core.leak import worst_leak
 from planner_app.core.measurement import Measurement
 from planner_app.errors import PlannerError
-from planner_app.files.traces import write_atomically
+from planner_app.files import writing
 
 FORMAT = "plimsoll measurement"
 VERSION = 1
@@ -31,9 +31,9 @@ def write_measurement(path: Path, measurement: Measurement) -> None:
     """The old file or the new one, never a part of one."""
     content = _File(FORMAT, VERSION, summary(measurement), measurement)
     try:
-        write_atomically(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+        writing.write_atomically(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
     except OSError as error:
-        raise PlannerError(f"The measurement can't be written to {str(path)!r}: {_reason(error)}.") from error
+        raise PlannerError(f"The measurement can't be written to {str(path)!r}: {writing.reason(error)}.") from error
 
 
 def check_writable(path: Path) -> None:
@@ -43,11 +43,9 @@ def check_writable(path: Path) -> None:
         what = "it is a folder" if path.is_dir() else f"there is no folder {str(folder)!r}"
         raise PlannerError(f"The measurement can't be written to {str(path)!r}: {what}.")
     try:
-        probe = folder / f".{path.name}.probe"
-        probe.touch()
-        probe.unlink()
+        writing.check_writable(path)
     except OSError as error:
-        raise PlannerError(f"The measurement can't be written to {str(path)!r}: {_reason(error)}.") from error
+        raise PlannerError(f"The measurement can't be written to {str(path)!r}: {writing.reason(error)}.") from error
 
 
 def read_measurement(path: Path) -> Measurement:
@@ -56,7 +54,7 @@ def read_measurement(path: Path) -> Measurement:
             raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: that is no measurement.")
         data = path.read_bytes()
     except OSError as error:
-        raise PlannerError(f"The measurement {str(path)!r} can't be read: {_reason(error)}.") from error
+        raise PlannerError(f"The measurement {str(path)!r} can't be read: {writing.reason(error)}.") from error
     try:
         head = msgspec.json.decode(data, type=_Head)
         if head.format == FORMAT and head.version > VERSION:
@@ -116,7 +114,3 @@ def summary(measurement: Measurement) -> dict[str, Any]:
 
 def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, 6)
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error) or type(error).__name__).lower()

@@ -7,7 +7,7 @@ from pathlib import Path
 from planner_app.core.plan import Plan
 from planner_app.errors import PlanError
 from planner_app.files.plan_reading import parse_plan, read_plan
-from planner_app.files.traces import write_atomically
+from planner_app.files.writing import reason, write_atomically
 
 __all__ = ["SCHEMA_FILE", "parse_plan", "plan_text", "read_plan", "schema_text", "write_plan"]
 
@@ -21,7 +21,7 @@ def write_plan(path: str | Path, plan: Plan) -> None:
         write_atomically(path, plan_text(plan).encode())
     except OSError as error:
         raise PlanError(
-            f"The plan can't be written to {str(path)!r}: {error.strerror}. Name a file in a folder you may write to."
+            f"The plan can't be written to {str(path)!r}: {reason(error)}. Name a file in a folder you may write to."
         ) from error
 
 

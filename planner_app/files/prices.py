@@ -22,7 +22,7 @@ from planner_app.core.prices import day_of
 from planner_app.errors import DeviceError
 from planner_app.files.device_entries import VERSION, CatalogueFile, CloudPrice, Entry, LaunchPrice
 from planner_app.files.devices import MAX_FILE_BYTES, read_entries
-from planner_app.files.traces import write_atomically
+from planner_app.files.writing import alone, reason, write_atomically
 
 HOURLY, TO_BUY = "usd_per_hour", "usd"
 NEEDED = ("device", "provider", "date")
@@ -63,16 +63,20 @@ def read_prices(path: Path, catalogue: Catalogue) -> tuple[PriceLine, ...]:
 
 def keep_prices(lines: Sequence[PriceLine], users: Path) -> None:
     """Into the user's list: a provider's price replaces that provider's older one, all else stays."""
+    try:
+        with alone(users.parent):
+            write_atomically(users, _with_prices(lines, users))
+    except OSError as error:
+        raise DeviceError(f"The prices can't be kept in {users}: {reason(error)}.") from error
+
+
+def _with_prices(lines: Sequence[PriceLine], users: Path) -> bytes:
     entries = {entry.name.casefold(): entry for entry in (read_entries(users) if users.exists() else ())}
     for device in {line.device.name: line.device for line in lines}.values():
         own = entries.get(device.name.casefold(), Entry(name=device.name))
         entries[device.name.casefold()] = _priced(own, device, [line for line in lines if line.device is device])
     file = CatalogueFile(schema_version=VERSION, devices=tuple(entries.values()))
-    try:
-        users.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(users, msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n")
-    except OSError as error:
-        raise DeviceError(f"The prices can't be kept in {users}: {error.strerror or error}.") from error
+    return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
 
 
 def _priced(entry: Entry, device: Device, lines: Iterable[PriceLine]) -> Entry:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import platformdirs
 
 from planner_app import __version__
 from planner_app.core.search import Try
-from planner_app.files.traces import write_atomically
+from planner_app.files.home import cache_folder
+from planner_app.files.writing import keep
 
 FOLDER_VARIABLE = "PLIMSOLL_SEARCHES"
 
@@ -24,7 +24,7 @@ class SearchFile:
 
     def __init__(self, *about: Any, folder: Path | None = None) -> None:
         given = os.environ.get(FOLDER_VARIABLE)
-        folder = folder or (Path(given) if given else Path(platformdirs.user_cache_dir("plimsoll")) / "searches")
+        folder = folder or (Path(given) if given else cache_folder() / "searches")
         digest = hashlib.sha256(__version__.encode())
         for part in about:
             digest.update(msgspec.json.encode(part, order="deterministic"))
@@ -37,11 +37,7 @@ class SearchFile:
             return ()
 
     def keep(self, tries: Sequence[Try]) -> None:
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._file, msgspec.json.encode(tuple(tries)))
-        except OSError:
-            return
+        keep(self._file, msgspec.json.encode(tuple(tries)))
 
     def forget(self) -> None:
         """The search is over, or is to start anew."""

@@ -3,9 +3,9 @@
 An entry says what it was made from and carries a digest. Whatever does not match is made anew, never trusted.
 """
 
+import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-import platformdirs
 
 from planner_app import __version__
 from planner_app.core.memory import Point
 from planner_app.core.model import CheckedModel
 from planner_app.core.setup import StepSetup
 from planner_app.core.trace import StepTrace
+from planner_app.files.home import cache_folder
+from planner_app.files.writing import BEGIN, keep
+from planner_app.files.writing import write_atomically as write_atomically
 
 T = TypeVar("T")
 
@@ -33,7 +35,7 @@ class TraceCache:
 
     def __init__(self, folder: Path | None = None) -> None:
         given = os.environ.get(FOLDER_VARIABLE)
-        self.folder = folder or (Path(given) if given else Path(platformdirs.user_cache_dir("plimsoll")) / "traces")
+        self.folder = folder or (Path(given) if given else cache_folder() / "traces")
 
     def trace(self, key: str) -> StepTrace | None:
         return self._read(key, "trace", StepTrace)
@@ -62,22 +64,22 @@ class TraceCache:
 
     def _write(self, key: str, kind: str, value: object) -> None:
         body = msgspec.json.encode(value)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._path(key, kind), _head(key, kind, body).encode() + b"\n" + body)
-        except OSError:
-            return
+        keep(self._path(key, kind), _head(key, kind, body).encode() + b"\n" + body)
 
     def _prune(self) -> None:
-        try:
-            entries = sorted((e.stat().st_mtime, e.stat().st_size, e) for e in self.folder.iterdir() if e.is_file())
-        except OSError:
-            return
+        """What another process has removed, or is writing, is not counted; what can't be removed stays."""
+        entries = []
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(self.folder):
+                if entry.is_file(follow_symlinks=False) and not entry.name.startswith(BEGIN):
+                    with contextlib.suppress(OSError):
+                        entries.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
         total = sum(size for _, size, _ in entries)
-        for _, size, entry in entries:
+        for _, size, path in sorted(entries):
             if total <= MOST_BYTES:
                 return
-            entry.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                Path(path).unlink()
             total -= size
 
 
@@ -95,20 +97,6 @@ def trace_key(model: CheckedModel, setup: StepSetup) -> str:
         msgspec.json.encode(setup).hex(),
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """The old file or the new one, never a part of one: written beside it, flushed to the disk, then renamed."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _head(key: str, kind: str, body: bytes) -> str:

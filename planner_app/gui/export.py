@@ -11,7 +11,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
 from planner_app.errors import PlannerError
-from planner_app.files.traces import write_atomically
+from planner_app.files.writing import reason, write_atomically
 from planner_app.gui.panel import Panel, Table
 
 SHARP = 2.0  # pictures have twice the pixels of the screen: they end up in papers and slides
@@ -64,7 +64,7 @@ def save(path: str, data: bytes) -> None:
     try:
         write_atomically(Path(path), data)
     except OSError as error:
-        raise PlannerError(f"{path} can't be written: {error.strerror}. Choose another place.") from error
+        raise PlannerError(f"{path} can't be written: {reason(error)}. Choose another place.") from error
 
 
 def copy_picture(widget: QWidget) -> None:

@@ -90,9 +90,13 @@ class Watch(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_end(self, logs: Any = None) -> None:  # noqa: ARG002
         if self._report is not None and not self._plan.worker:
+            from planner_app.errors import PlannerError
             from planner_app.files.measurements import write_measurement
 
-            write_measurement(self._report, self.measurement())
+            try:
+                write_measurement(self._report, self.measurement())
+            except PlannerError as error:  # what was trained is worth more than what is said of it
+                note(str(error))
 
     def measurement(self) -> Measurement:
         """What the current rung took, as the app opens it: a measurement that was made while training."""

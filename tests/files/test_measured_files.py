@@ -139,7 +139,7 @@ def test_that_what_was_learnt_is_forgotten(tmp_path):
     assert store.forget("nvidia l4") == 1
     assert [each.device for each in store.all()] == ["NVIDIA T4"]
     assert store.forget() == 1
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("*.json")) == []
 
 
 def test_that_what_was_learnt_goes_to_another_machine(tmp_path):
