@@ -19,7 +19,8 @@ from planner_app import __version__
 from planner_app.errors import PlannerError
 
 COMMANDS = (
-    "describe estimate sweep max-batch max-input measure calibrate compile plan check script advise doctor shop devices"
+    "describe estimate sweep max-batch max-input measure calibrate compile plan check script advise doctor shop "
+    "devices doctor-env completion"
 ).split()
 
 FINE, ERROR = 0, 1

@@ -87,6 +87,16 @@ class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         return (_file_of(self.path), *_folder_of(self.custom))
 
 
+class CheckUp(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """What this Python has for planning. Answers with `Surroundings`; with TensorFlow started, with `Started`."""
+
+    start_tensorflow: bool = False
+
+    @property
+    def gpu(self) -> bool:
+        return self.start_tensorflow  # whether it sees the GPUs is one of the questions
+
+
 class Describe(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Rebuild a checked model without its weights. Answers with a `ModelDescription`."""
 

@@ -34,6 +34,7 @@ HANDLERS: Mapping[str, str] = {
     "Measure": "planner_app.worker.measure:measure",
     "Lower": "planner_app.worker.lower:lower",
     "Compile": "planner_app.worker.compile:compile",
+    "CheckUp": "planner_app.worker.checkup:check_up",
 }
 
 # People don't read faster, and the parent takes a flood for a fault; but the stages of a short job are all told.
