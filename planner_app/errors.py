@@ -6,6 +6,7 @@
     ├── DeviceError      a device nobody knows
     ├── PlanError        a plan that can't be read, or can't be kept
     ├── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
+    │   └── PythonError  no Python that workers can run in
     └── Cancelled        the user said stop
 
 The message is a sentence: what came in, what was expected, what to do. Anything else that is raised is a bug.
@@ -41,6 +42,10 @@ class PlanError(PlannerError):
 
 
 class WorkerError(PlannerError):
+    pass
+
+
+class PythonError(WorkerError):
     pass
 
 

@@ -1,32 +1,30 @@
 """How a worker is started: which program, in which environment, within which limits."""
 
-import os
 import resource
 import site
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import planner_app
+from planner_app.jobs import python
+from planner_app.jobs.probe import clean_environment
 from planner_app.jobs.protocol import Limits
 
-PYTHON_VARIABLE = "PLIMSOLL_PYTHON"
+PYTHON_VARIABLE = python.VARIABLE
 SCRATCH_VARIABLE = "PLIMSOLL_SCRATCH"
 LIFELINE_VARIABLE = "PLIMSOLL_LIFELINE"
+WORKER = Path(planner_app.__file__).parent / "worker" / "__main__.py"
 
 
 def worker_command() -> list[str]:
-    """The program that is the worker.
+    """The program that is the worker: ours, whichever Python runs it, so that both sides are of one version.
 
-    PLIMSOLL_PYTHON names another Python, one that has TensorFlow. A frozen build has no `python -m`: it is its own
-    worker. -P keeps the folder the user happens to be in off the path, where a stranger's `keras.py` could lie.
+    -P keeps the folder the user happens to be in off the path, where a stranger's `keras.py` could lie.
+
+    Raises:
+        PythonError: There is no Python to run it.
     """
-    other = os.environ.get(PYTHON_VARIABLE)
-    if other:
-        return [other, "-P", "-m", "planner_app.worker"]
-    if getattr(sys, "frozen", False):
-        return [sys.executable, "--worker"]
-    return [sys.executable, "-P", "-m", "planner_app.worker"]
+    return [python.worker_python(), "-P", str(WORKER)]
 
 
 def environment(
@@ -41,7 +39,7 @@ def environment(
 
     `more` is what the request itself asks for.
     """
-    given = dict(os.environ if inherited is None else inherited)
+    given = clean_environment(inherited)
     folder = str(home)
     given |= {
         SCRATCH_VARIABLE: folder,
@@ -62,10 +60,6 @@ def environment(
     given |= more or {}
     if not gpu:
         given["CUDA_VISIBLE_DEVICES"] = "-1"
-    if PYTHON_VARIABLE not in given:
-        # Another Python has its own copy of this package: ours might bring libraries built for a different version.
-        here = str(Path(planner_app.__file__).parents[1])
-        given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), here]))
     return given
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from planner_app.core.model import CheckedModel, ModelDescription
-from planner_app.errors import WorkerError
+from planner_app.errors import PythonError, WorkerError
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import GIB, Describe, Inspect, Limits, Progress
 
@@ -66,6 +66,8 @@ def check_model(
     request = Inspect(path=os.path.abspath(path), custom=os.path.abspath(custom) if custom else None)  # noqa: PTH100
     try:
         return run(request, CheckedModel, on_progress=on_progress, cancelled=cancelled)
+    except PythonError:
+        raise
     except WorkerError as error:  # libhdf5 can hang on a damaged file: say which file it was
         raise WorkerError(f"{os.path.basename(path)!r} can't be read: {error}", error.detail) from error  # noqa: PTH119
 

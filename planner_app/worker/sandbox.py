@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import planner_app
 from planner_app.worker import kernel, landlock, seccomp
 
 SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/proc", "/sys")
@@ -85,7 +86,7 @@ def _rules(reads: tuple[str, ...], writes: str, *, gpu: bool, execute: bool) -> 
 
 def _python() -> Iterator[str]:
     """Where Python and its packages are. A relative or empty entry is the folder the user is in: not ours to read."""
-    places = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, getattr(sys, "_MEIPASS", "")]
+    places = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, *planner_app.__path__]
     places += os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     return (place for place in dict.fromkeys(places) if place.startswith("/") and place != "/")
 

@@ -12,15 +12,17 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Union
 
 import msgspec
 from msgspec import Raw
 
 from planner_app import errors
-from planner_app.errors import PlannerError
+from planner_app.errors import PlannerError, WorkerError
 from planner_app.jobs.launch import SCRATCH_VARIABLE
 from planner_app.jobs.protocol import FINISHED_BYTES, Failed, Finished, Progress, Request, Started
+from planner_app.jobs.python import MENU, VARIABLE
 from planner_app.worker import lifeline, sandbox, stdio
 
 Report = Callable[..., None]
@@ -50,11 +52,15 @@ def serve(handlers: Mapping[str, str] = HANDLERS) -> None:
     requests, events = stdio.take()
     lifeline.hold()
     faulthandler.enable()
-    decoder = msgspec.json.Decoder(Union[tuple(Request.__subclasses__())])  # noqa: UP007 - of a tuple made at run time
     box: sandbox.Sandbox | None = None
     try:
         for line in requests:
-            request: Request = decoder.decode(line)
+            try:
+                request = understood(line)
+            except PlannerError as error:
+                events.send(Started())
+                events.send_line(_failed(_name(error), str(error), error.detail))
+                continue
             box = box or _sandbox(request)
             events.send(Started(sandbox=box.in_force, missing=box.missing))
             events.send_line(_answer(request, handlers, _reporter(events)))
@@ -64,6 +70,20 @@ def serve(handlers: Mapping[str, str] = HANDLERS) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+def understood(line: bytes) -> Request:
+    """The request in a line, of those kinds that exist; tests bring their own."""
+    try:
+        return _decoder().decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise WorkerError("The worker was asked for something it does not know.", str(error)) from error
+
+
+@cache
+def _decoder() -> "msgspec.json.Decoder[Request]":
+    kinds = Union[tuple(Request.__subclasses__())]  # noqa: UP007 - of a tuple made at run time
+    return msgspec.json.Decoder(kinds)
 
 
 def _sandbox(request: Request) -> sandbox.Sandbox:
@@ -127,7 +147,7 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in TENSORFLOW_PACKAGES:
         return (
             f"The worker's Python ({sys.executable}) has no {error.name}: install it with "
-            f'pip install "plimsoll[tensorflow]", or name a Python that has it in PLIMSOLL_PYTHON.'
+            f'pip install "plimsoll[tensorflow]", name a Python that has it in {VARIABLE}, or choose one under {MENU}.'
         )
     if isinstance(error, MemoryError):
         return "The worker ran out of memory (MemoryError)."

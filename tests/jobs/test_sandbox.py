@@ -1,7 +1,6 @@
 """What a worker can't do, tried from inside one."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -124,16 +123,6 @@ def test_that_the_child_has_a_folder_of_its_own_for_everything(monkeypatch):
 def test_that_a_worker_for_the_gpus_sees_them(tmp_path):
     seen = launch.environment(tmp_path, 3, gpu=True, inherited={"CUDA_VISIBLE_DEVICES": "0,1"})
     assert seen["CUDA_VISIBLE_DEVICES"] == "0,1"
-
-
-def test_that_another_python_can_be_named_and_a_frozen_build_is_its_own_worker(monkeypatch, tmp_path):
-    monkeypatch.delenv(launch.PYTHON_VARIABLE, raising=False)
-    assert launch.worker_command() == [sys.executable, "-P", "-m", "planner_app.worker"]
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert launch.worker_command() == [sys.executable, "--worker"]
-    monkeypatch.setenv(launch.PYTHON_VARIABLE, "/opt/tf/bin/python")
-    assert launch.worker_command() == ["/opt/tf/bin/python", "-P", "-m", "planner_app.worker"]
-    assert "PYTHONPATH" not in launch.environment(tmp_path, 3, gpu=False, inherited={launch.PYTHON_VARIABLE: "x"})
 
 
 def test_that_a_file_in_the_users_folder_is_not_taken_for_a_library(tmp_path, monkeypatch):

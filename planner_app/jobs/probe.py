@@ -1,0 +1,138 @@
+"""What a Python has, asked of itself: a child that imports nothing large, within a few seconds, whatever it is."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+SECONDS = 20.0  # a cold disk and a slow start; a Python that is there answers within a tenth of one
+MOST_BYTES = 1 << 16
+MARK = "plimsoll probe "
+
+# Old Pythons must understand it, to be told that they are old. An empty entry of sys.path is the folder the user is in.
+SCRIPT = """
+import sys
+sys.path[:] = [place for place in sys.path if place]
+import json
+packages = {}
+try:
+    from importlib import metadata, util
+    for module, names in NAMES:
+        spec = util.find_spec(module)
+        if spec is None or spec.origin is None:
+            continue
+        packages[module] = "unknown"
+        for name in names:
+            try:
+                packages[module] = metadata.version(name)
+                break
+            except metadata.PackageNotFoundError:
+                pass
+except ImportError:
+    pass
+version = "%d.%d.%d" % sys.version_info[:3]
+answer = {"executable": sys.executable, "prefix": sys.prefix, "version": version, "packages": packages}
+print("\\n" + MARK + json.dumps(answer))
+"""
+# A module, and the names under which what holds it is published.
+NAMES = (
+    ("tensorflow", ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tf-nightly")),
+    ("keras", ("keras", "keras-nightly")),
+    ("h5py", ("h5py",)),
+    ("msgspec", ("msgspec",)),
+    ("tf_keras", ("tf_keras",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a Python said of itself.
+
+    Attributes:
+        executable: Where it really is: a launcher that chooses among versions may need the user's home to do so.
+        prefix: The folder of its environment.
+        version: "3.12.1"; empty if what was asked is no Python.
+        packages: Version by module, of those that workers use.
+        trouble: Why there is no answer.
+    """
+
+    executable: str
+    prefix: str = ""
+    version: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    trouble: str = ""
+
+
+def ask(python: str, seconds: float = SECONDS) -> Answer:
+    code = f"NAMES, MARK = {NAMES!r}, {MARK!r}\n{SCRIPT}"
+    try:
+        said, ended = _said([python, "-c", code], seconds)
+    except (OSError, ValueError) as error:
+        return Answer(python, trouble=f"can't be started ({getattr(error, 'strerror', None) or error})")
+    for line in reversed(said.decode("utf-8", "replace").splitlines()):
+        if line.startswith(MARK):
+            return _understood(python, line.removeprefix(MARK))
+    if not ended:
+        return Answer(python, trouble=f"did not say what it is within {seconds:g} s")
+    return Answer(python, trouble="does not answer as a Python does")
+
+
+def clean_environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What the user's shell would give a program: a frozen build puts its own libraries before the system's."""
+    found = dict(os.environ if given is None else given)
+    if not getattr(sys, "frozen", False):
+        return found
+    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
+        found.pop(name, None)
+        if before := found.pop(f"{name}_ORIG", None):
+            found[name] = before
+    return {name: value for name, value in found.items() if not name.startswith("_PYI_")}
+
+
+def _said(command: list[str], seconds: float) -> tuple[bytes, bool]:
+    """Its output, and whether it came to an end; neither its length nor its time is left to the child."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env=clean_environment(),
+    )
+    assert process.stdout is not None
+    said, until = b"", time.monotonic() + seconds
+    try:
+        while len(said) < MOST_BYTES and (left := until - time.monotonic()) > 0:
+            if not select.select([process.stdout], [], [], left)[0]:
+                break
+            if not (more := os.read(process.stdout.fileno(), MOST_BYTES)):
+                return said, True
+            said += more
+        return said, len(said) >= MOST_BYTES
+    finally:
+        _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def _understood(python: str, text: str) -> Answer:
+    try:
+        found = json.loads(text)
+        packages = {str(name): str(version) for name, version in found["packages"].items()}
+        executable, prefix, version = (str(found[name]) for name in ("executable", "prefix", "version"))
+        return Answer(executable or python, prefix, version, packages)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        return Answer(python, trouble="does not answer as a Python does")

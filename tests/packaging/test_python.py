@@ -1,0 +1,168 @@
+"""Which Python workers run in, and what is said of one that will not do."""
+
+import re
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import psutil
+import pytest
+from pythons import GOOD, make_environment, make_launcher, make_program
+
+from planner_app.core.model import CheckedModel
+from planner_app.errors import PythonError
+from planner_app.jobs import launch, probe, python
+from planner_app.jobs.job import run
+from planner_app.jobs.open import check_model
+from planner_app.jobs.protocol import Inspect
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "planner_app" / "data" / "demo.keras"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nobody's settings, no environment that happens to be active, and no Python but those of the test."""
+    for name in (python.VARIABLE, "VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PLIMSOLL_SETTINGS", str(tmp_path / "settings"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(python, "_good", {})
+
+
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+
+
+def choose(tmp_path: Path, path: str) -> None:
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "settings.json").write_text(f'{{"look": "dark", "python": "{path}"}}')
+
+
+def test_that_workers_run_in_plimsolls_own_python_unless_told_otherwise():
+    assert launch.worker_command() == [sys.executable, "-P", str(ROOT / "planner_app" / "worker" / "__main__.py")]
+
+
+def test_that_the_variable_wins_over_the_users_choice_and_that_over_what_is_found(tmp_path, monkeypatch, frozen):
+    make_launcher(tmp_path / "path" / "python3", GOOD)
+    assert python.find().origin == "python3 on the PATH"
+    choose(tmp_path, str(make_environment(tmp_path / "chosen", GOOD)))
+    assert python.find().origin == "chosen in the app"
+    monkeypatch.setenv(python.VARIABLE, str(make_environment(tmp_path / "named", GOOD)))
+    assert python.find().origin == python.VARIABLE
+
+
+def test_that_a_frozen_build_takes_the_first_python_with_all_it_needs(tmp_path, monkeypatch, frozen):
+    make_environment(tmp_path / "venv", {**GOOD, "tensorflow": "2.18.1"})
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    monkeypatch.setenv("CONDA_PREFIX", str(tmp_path / "conda"))  # it is gone
+    assert "No Python with TensorFlow 2.21 was found" in python.find().problem
+    make_launcher(tmp_path / "path" / "python3.12", GOOD)
+    found = python.find()
+    assert (found.origin, found.problem) == ("python3.12 on the PATH", "")
+    assert found.summary == f"Python {sys.version.split()[0]}, TensorFlow 2.21.0, Keras 3.15.1"
+
+
+def test_that_an_environment_made_as_advised_is_found_without_being_named(tmp_path, frozen):
+    advised = re.search(r"-m venv (\S+) && (\S+) -m pip install", python.find().problem)
+    assert advised and advised[2] == f"{advised[1]}/bin/python"
+    make_environment(Path(advised[1]), GOOD)
+    assert python.find().origin == "made for Plimsoll"
+
+
+def test_that_what_is_missing_is_said_with_the_command_that_installs_it(tmp_path):
+    there = make_environment(tmp_path / "there", {"tensorflow": "2.18.1", "keras": "3.15.1", "h5py": "3.14.0"})
+    assert python.check(str(there)).problem == (
+        f"{there} has no TensorFlow 2.21 but 2.18.1 and no msgspec: install them with "
+        f'`{there} -m pip install "tensorflow>=2.21,<2.22" "msgspec>=0.19"`, '
+        "or choose another Python under File > Python with TensorFlow."
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "enough"),
+    [("3.15.0", False), ("3.15.1", True), ("3.15.12", True), ("3.14.9", False), ("3.16.1", False)],
+)
+def test_that_keras_is_the_release_whose_update_graphs_are_known(tmp_path, version, enough):
+    there = make_environment(tmp_path / "there", {**GOOD, "keras": version})
+    assert (python.check(str(there)).problem == "") == enough
+
+
+def test_that_a_leftover_folder_is_no_package(tmp_path):
+    there = make_environment(tmp_path / "there", {"keras": "3.15.1"})
+    (library,) = (tmp_path / "there").glob("lib/*/site-packages")
+    (library / "tensorflow").mkdir()
+    assert "no TensorFlow 2.21, no h5py" in python.check(str(there)).problem
+
+
+def test_that_a_python_of_another_age_is_told_so(tmp_path):
+    said = '{"executable": "/opt/python", "prefix": "/opt", "version": "3.10.4", "packages": {}}'
+    there = make_program(tmp_path / "python", f"echo '{probe.MARK}{said}'")
+    problem = python.check(str(there)).problem
+    assert problem.startswith("/opt/python is Python 3.10.4, and TensorFlow 2.21 runs in Python 3.11 to 3.13: choose")
+
+
+@pytest.mark.parametrize(
+    ("shell", "said"),
+    [
+        ("echo hello", "does not answer as a Python does"),
+        ("exit 3", "does not answer as a Python does"),
+        ("while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done", "does not answer as a Python does"),
+        (f"echo '{probe.MARK}[1]'", "does not answer as a Python does"),
+        (f"echo '{probe.MARK}'", "does not answer as a Python does"),
+        ("/bin/sleep 600 & /bin/sleep 600", "did not say what it is within 1 s"),
+    ],
+)
+def test_that_what_is_no_python_is_told_apart_and_left_behind_nowhere(tmp_path, shell, said):
+    answer = probe.ask(str(make_program(tmp_path / "program", shell)), seconds=1 if "sleep" in shell else 60)
+    assert answer.trouble == said
+    assert not psutil.Process().children(recursive=True)
+
+
+def test_that_a_python_that_is_not_there_is_told_so():
+    assert "/nowhere/python can't be started (No such file or directory)" in python.check("/nowhere/python").problem
+
+
+def test_that_a_file_in_the_users_folder_is_not_taken_for_a_package(tmp_path, monkeypatch):
+    for name in ("json", "tensorflow"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a stranger was imported')")
+    monkeypatch.chdir(tmp_path)
+    there = make_environment(tmp_path / "there", {})
+    assert "no TensorFlow 2.21" in python.check(str(there)).problem
+
+
+def test_that_a_model_is_not_opened_without_a_python_and_the_sentence_is_the_answer(tmp_path, monkeypatch):
+    monkeypatch.setenv(python.VARIABLE, str(make_environment(tmp_path / "there", {"h5py": "3.14.0"})))
+    with pytest.raises(PythonError, match=r"^\S+ has no TensorFlow 2.21, no Keras 3.15.1 and no msgspec: install them"):
+        check_model(str(DEMO))
+
+
+def test_that_another_python_runs_our_worker_though_it_has_no_plimsoll(tmp_path, monkeypatch):
+    """Nor one of another version: it runs the one that asks."""
+    there = make_environment(tmp_path / "there", {})
+    (packages,) = (tmp_path / "there").glob("lib/*/site-packages")
+    (packages / "more.pth").write_text(sysconfig.get_path("purelib"))
+    other = packages / "planner_app"
+    other.mkdir()
+    (other / "__init__.py").write_text("raise SystemExit('another version was imported')")
+    monkeypatch.setenv(python.VARIABLE, str(there))
+    model = run(Inspect(path=str(DEMO)), CheckedModel)
+    assert model.config["class_name"] == "Functional"
+
+
+def test_that_a_frozen_builds_libraries_are_not_forced_on_others(monkeypatch, frozen, tmp_path):
+    given = {"LD_LIBRARY_PATH": "/bundle", "LD_LIBRARY_PATH_ORIG": "/mine", "_PYI_ARCHIVE_FILE": "x", "HOME": "/me"}
+    assert probe.clean_environment(given) == {"LD_LIBRARY_PATH": "/mine", "HOME": "/me"}
+    assert probe.clean_environment({"LD_LIBRARY_PATH": "/bundle"}) == {}
+    seen = launch.environment(tmp_path, 3, gpu=False, inherited=given)
+    assert seen["LD_LIBRARY_PATH"] == "/mine" and "PYTHONPATH" not in seen
+
+
+def test_that_workers_need_what_pyproject_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    allowed = {*project["dependencies"], *project["optional-dependencies"]["tensorflow"]}
+    assert {need.requirement for need in python.NEEDS} <= allowed
+    assert project["requires-python"] == f">=3.{python.MINORS[0]},<3.{python.MINORS[-1] + 1}"
