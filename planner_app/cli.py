@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to stop
     if not given or given[0] == PICTURE or _names_a_model(given[0]):
         return _open_app(given)
-    options = _parser(given[0]).parse_args(given)
+    options = parser(given[0]).parse_args(given)
     try:
         return int(_command(options.command).run(options))
     except PlannerError as error:
@@ -65,10 +65,7 @@ def _names_a_model(word: str) -> bool:
 
 
 def _open_app(given: list[str]) -> int:
-    parser = ArgumentParser(prog="plimsoll", description="Opens the app.")
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="a saved Keras model")
-    parser.add_argument(PICTURE, metavar="FILE.png", help="draw the window into a file, without a screen, and leave")
-    options = parser.parse_args(given)
+    options = app_parser().parse_args(given)
     if options.picture:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     elif sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
@@ -88,21 +85,29 @@ def _open_app(given: list[str]) -> int:
     return start(options.model, options.picture)
 
 
-def _parser(word: str) -> ArgumentParser:
+def app_parser() -> ArgumentParser:
+    """Of `plimsoll` without a command."""
+    parser = ArgumentParser(prog="plimsoll", description="Opens the app.")
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a saved Keras model")
+    parser.add_argument(PICTURE, metavar="FILE.png", help="draw the window into a file, without a screen, and leave")
+    return parser
+
+
+def parser(word: str = "") -> ArgumentParser:
     """Of the command that is named, or of all of them, to be listed."""
-    parser = ArgumentParser(
+    whole = ArgumentParser(
         prog="plimsoll", description="How much Keras training a GPU can carry before it runs out of memory."
     )
-    parser.add_argument("--version", action="version", version=f"plimsoll {__version__}")
-    parser.set_defaults(debug=False)
-    parser.epilog = "Without a command the app is opened: plimsoll, or plimsoll MODEL."
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
+    whole.add_argument("--version", action="version", version=f"plimsoll {__version__}")
+    whole.set_defaults(debug=False)
+    whole.epilog = "Without a command the app is opened: plimsoll, or plimsoll MODEL."
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
     for name in [word] if word in COMMANDS else COMMANDS:
         command = _command(name)
         sub = commands.add_parser(name, help=command.HELP, description=(command.__doc__ or "").strip())
         sub.add_argument("--debug", action="store_true", help="if something goes wrong, show everything about it")
         command.add(sub)
-    return parser
+    return whole
 
 
 def _failed(sentence: str, detail: str) -> int:

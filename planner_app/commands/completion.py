@@ -1,13 +1,32 @@
-"""`plimsoll completion bash`: a script that completes plimsoll's words in a shell."""
+"""`plimsoll completion bash`: what completes plimsoll's commands, options, devices and files when TAB is pressed.
 
+Have your shell read it when it starts. bash, in ~/.bashrc: source <(plimsoll completion bash). zsh, in ~/.zshrc after
+compinit: source <(plimsoll completion zsh). fish, once: plimsoll completion fish >
+~/.config/fish/completions/plimsoll.fish.
+"""
+
+import sys
 from argparse import ArgumentParser, Namespace
 
-HELP = "print completion for a shell"
+from planner_app.files.devices import catalogue
+
+HELP = "print completion for bash, zsh or fish"
+SHELLS = ("bash", "zsh", "fish")
 
 
 def add(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=["bash", "zsh", "fish"], help="the shell that is to read it")
+    parser.add_argument("shell", choices=SHELLS, help="the shell that is to read it")
 
 
 def run(options: Namespace) -> int:
-    return 0 if options.shell else 1
+    sys.stdout.write(script(options.shell))
+    return 0
+
+
+def script(shell: str) -> str:
+    """Commands, options and choices as the parsers have them, devices as the catalogue has them."""
+    from planner_app.commands.reference import bash, fish, values, zsh  # reads all commands, this one too
+
+    write = {"bash": bash.bash, "zsh": zsh.zsh, "fish": fish.fish}[shell]
+    devices = [device.name for device in catalogue().search("") if device.slice_of is None]
+    return write(values.app(), values.read(), devices)

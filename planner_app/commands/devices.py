@@ -1,4 +1,4 @@
-"""`plimsoll devices [--search TEXT]`: the devices that are known, what they report and what TensorFlow gets of it."""
+"""`plimsoll devices --search L4`: the devices that are known, what they report and what TensorFlow gets of it."""
 
 import sys
 from argparse import ArgumentParser, Namespace

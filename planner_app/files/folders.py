@@ -6,27 +6,15 @@ import tempfile
 from pathlib import Path
 
 from planner_app.core.checkup import Folder
-
-SETTINGS_VARIABLE = "PLIMSOLL_SETTINGS"
-
-
-def settings_folder() -> Path:
-    given = os.environ.get(SETTINGS_VARIABLE)
-    if given:
-        return Path(given)
-    from platformdirs import user_config_path  # only needed here, and takes its time
-
-    return user_config_path("plimsoll", appauthor=False)
+from planner_app.files import calibrations, chosen_python, traces
 
 
 def folders() -> tuple[Folder, ...]:
     """Each tried out. Only the one for workers is needed: the others are done without."""
-    from planner_app.files import calibrations, traces  # the app's window need not wait for them
-
     return (
         _temporary(),
         _tried("Cache", traces.TraceCache().folder, traces.FOLDER_VARIABLE),
-        _tried("Settings", settings_folder(), SETTINGS_VARIABLE),
+        _tried("Settings", chosen_python.settings_folder(), chosen_python.FOLDER_VARIABLE),
         _tried("Calibrations", calibrations.Calibrations().folder, calibrations.FOLDER_VARIABLE),
     )
 
