@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run commands test lint style types imports format accuracy pictures bench clean distclean
+.PHONY: help run commands test lint style types imports format accuracy pictures man bench clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ accuracy: $(READY) ## hold estimates against measurements; the table goes into t
 pictures: $(READY) ## every panel as the tests draw it, in build/pictures; one of them is the README's
 	$(BIN)/pytest -q tests/gui -k pictures
 	mkdir -p assets && cp build/pictures/app_light_1280x800.png assets/app.png
+
+man: $(READY) ## the man page, from the command line itself
+	$(BIN)/python -m planner_app.commands.reference > packaging/plimsoll.1.new
+	mv packaging/plimsoll.1.new packaging/plimsoll.1
 
 bench: $(READY) ## how time and memory grow with a model's size
 	@set -e; for script in tests/benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script; done

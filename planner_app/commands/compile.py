@@ -29,7 +29,11 @@ def add(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--batch", type=numbers, required=True, metavar="N,...", help="samples per update; one or more")
     parser.add_argument(
-        "--precision", type=precisions, default=("float32",), metavar="NAME,...", help="default float32; one or more"
+        "--precision",
+        type=precisions,
+        default=("float32",),
+        metavar="NAME,...",
+        help="dtype policies of Keras; default float32",
     )
     add_setup(parser, batch=False, precision=False)
     arguments.add_json(parser)

@@ -56,7 +56,12 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--sure", action="store_true", help="fit even at the high end of the band")
     parser.add_argument("--growth", action="store_true", help="take the GPU's memory bit by bit")
     parser.add_argument("--limit", metavar="SIZE", help="take at most so much of each GPU, as in 8GiB")
-    parser.add_argument("--allocator", choices=[str(each) for each in Allocator], default="bfc", help="default bfc")
+    parser.add_argument(
+        "--allocator",
+        choices=[str(each) for each in Allocator],
+        default="bfc",
+        help="TensorFlow's allocator; default bfc",
+    )
     parser.add_argument(
         "--hosts",
         metavar="A:PORT,B:PORT",

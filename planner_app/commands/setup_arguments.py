@@ -21,7 +21,10 @@ def add_setup(
         )
     if precision:
         parser.add_argument(
-            "--precision", choices=[str(p) for p in Precision], default="float32", help="default float32"
+            "--precision",
+            choices=[str(p) for p in Precision],
+            default="float32",
+            help="dtype policy of Keras; default float32",
         )
     if gpus:
         parser.add_argument("--gpus", type=positive, default=1, metavar="N", help="identical GPUs, data-parallel")

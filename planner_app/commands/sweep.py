@@ -32,7 +32,11 @@ def add(parser: ArgumentParser) -> None:
         "--batches", type=numbers, default=BATCHES, metavar="N,...", help="global batches; default 1 to 1024"
     )
     parser.add_argument(
-        "--precisions", type=precisions, default=("float32",), metavar="NAME,...", help="default float32"
+        "--precisions",
+        type=precisions,
+        default=("float32",),
+        metavar="NAME,...",
+        help="dtype policies of Keras; default float32",
     )
     parser.add_argument("--gpus", type=numbers, default=(1,), metavar="N,...", help="GPU counts; default 1")
     parser.add_argument(

@@ -28,6 +28,7 @@ class Argument:
     value: What stands for its value, as in "FILE.json"; empty of a switch.
     words: The values to offer: words, or endings of file names (none: any file).
     listed: Several values with commas between them.
+    choices: The only values there are.
     """
 
     flags: tuple[str, ...]
@@ -38,6 +39,7 @@ class Argument:
     source: Source = Source.NONE
     words: tuple[str, ...] = ()
     listed: bool = False
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def _arguments(parser: argparse.ArgumentParser) -> tuple[Argument, ...]:
 
 
 def _argument(action: argparse.Action, parser: argparse.ArgumentParser) -> Argument:
-    value = "" if action.nargs == 0 else str(action.metavar or action.dest)
+    value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
     source, words, listed = _offered(action, value)
     return Argument(
         flags=tuple(action.option_strings),
@@ -121,6 +123,7 @@ def _argument(action: argparse.Action, parser: argparse.ArgumentParser) -> Argum
         source=source,
         words=words,
         listed=listed,
+        choices=tuple(map(str, action.choices or ())) if action.metavar is None else (),
     )
 
 
