@@ -33,10 +33,10 @@ def day_of(text: str | None) -> date | None:
     """The first day that "2026-08-22", "2026-08" or "2026" can mean; `None` where that is no day at all."""
     if not text:
         return None
-    year, month, day = (*map(int, text.split("-")), 1, 1)[:3]
     try:
+        year, month, day = (*map(int, text.split("-")), 1, 1)[:3]
         return date(year, month, day)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -20,7 +20,8 @@ Count = Annotated[int, Meta(gt=0, lt=10**9)]
 Capability = Annotated[str, Meta(pattern=r"^\d{1,2}\.\d$")]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Share = Annotated[str, Meta(pattern=r"^1(/[1-9]\d?)?$")]
-Date = Annotated[str, Meta(pattern=r"^\d{4}(-\d\d(-\d\d)?)?$")]
+DATE = r"^\d{4}(-\d\d(-\d\d)?)?$"
+Date = Annotated[str, Meta(pattern=DATE)]
 
 
 class Strict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

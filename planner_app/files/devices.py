@@ -12,6 +12,7 @@ from planner_app.errors import DeviceError
 from planner_app.files.device_building import build, variants
 from planner_app.files.device_entries import VERSION, CatalogueFile, Entry
 from planner_app.files.home import config_folder
+from planner_app.files.reading import read_at_most
 from planner_app.units import parse_bytes
 
 OWN_FILE = Path(__file__).parent.parent / "data" / "devices.json"
@@ -65,11 +66,11 @@ def find_device(text: str) -> Device:
 def read_entries(path: Path) -> tuple[Entry, ...]:
     """The entries of one list, checked."""
     try:
-        data = path.read_bytes()
+        data = read_at_most(path, MAX_FILE_BYTES)
     except OSError as error:
         raise DeviceError(_unusable(path, error.strerror or "it can't be read")) from error
     if len(data) > MAX_FILE_BYTES:
-        raise DeviceError(_unusable(path, f"it has {len(data)} bytes, which is no list of devices"))
+        raise DeviceError(_unusable(path, f"it has more than {MAX_FILE_BYTES >> 20} MiB, which is no list of devices"))
     try:
         read = msgspec.json.decode(data, type=CatalogueFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

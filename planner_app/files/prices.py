@@ -9,6 +9,7 @@ be left out. Nothing is taken over unless every line is right.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -20,8 +21,9 @@ from planner_app.core.catalogue import Catalogue
 from planner_app.core.device import Device
 from planner_app.core.prices import day_of
 from planner_app.errors import DeviceError
-from planner_app.files.device_entries import VERSION, CatalogueFile, CloudPrice, Entry, LaunchPrice
+from planner_app.files.device_entries import DATE, VERSION, CatalogueFile, CloudPrice, Entry, LaunchPrice
 from planner_app.files.devices import MAX_FILE_BYTES, read_entries
+from planner_app.files.reading import read_at_most
 from planner_app.files.writing import alone, reason, write_atomically
 
 HOURLY, TO_BUY = "usd_per_hour", "usd"
@@ -100,11 +102,11 @@ def _priced(entry: Entry, device: Device, lines: Iterable[PriceLine]) -> Entry:
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     """Lines by name of column, with their numbers; empty ones left out."""
     try:
-        data = path.read_bytes()
+        data = read_at_most(path, MAX_FILE_BYTES)
     except OSError as error:
         raise DeviceError(f"The prices in {path} can't be read: {error.strerror or error}.") from error
     if len(data) > MAX_FILE_BYTES:
-        raise DeviceError(f"{path} has {len(data)} bytes: that is no list of prices.")
+        raise DeviceError(f"{path} has more than {MAX_FILE_BYTES >> 20} MiB: that is no list of prices.")
     try:
         text = data.decode("utf-8-sig")
         first = text.partition("\n")[0]
@@ -118,7 +120,7 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     if unknown or lacking or not {HOURLY, TO_BUY} & set(names):
         raise DeviceError(
             f"The first line of {path} must name columns out of {', '.join(COLUMNS)}, with {', '.join(NEEDED)} and at "
-            f"least one of {HOURLY} and {TO_BUY}; it has {', '.join(map(repr, names)) or 'none'}."
+            f"least one of {HOURLY} and {TO_BUY}; it has {', '.join(map(repr, names))[:200] or 'none'}."
         )
     return [(number, dict(zip(names, row, strict=False))) for number, row in table[1:]]
 
@@ -133,8 +135,8 @@ def _line(row: Mapping[str, str], catalogue: Catalogue) -> PriceLine:
     given = [name for name in (HOURLY, TO_BUY) if row.get(name)]
     if len(given) != 1:
         raise DeviceError(f"expected a figure in one of {HOURLY} and {TO_BUY}")
-    if day_of(row["date"] if row["date"].replace("-", "").isdecimal() else "") is None:
-        raise DeviceError(f"{row['date']!r} is no day: expected one such as 2026-11-02")
+    if not re.fullmatch(DATE, row["date"], re.ASCII) or day_of(row["date"]) is None:
+        raise DeviceError(f"{row['date']!r:.60} is no day: expected one such as 2026-11-02")
     return PriceLine(
         device, _usd(row[given[0]]), given[0] == HOURLY, row["provider"], row["date"], row.get("note") or ""
     )
@@ -146,5 +148,5 @@ def _usd(text: str) -> float:
     except ValueError:
         usd = 0.0
     if not 0 < usd < LARGEST_USD:
-        raise DeviceError(f"{text!r} is no price in dollars: expected a number above zero such as 1299.00")
+        raise DeviceError(f"{text!r:.60} is no price in dollars: expected a number above zero such as 1299.00")
     return usd

@@ -227,6 +227,19 @@ def test_that_too_many_members_are_refused(refused, monkeypatch):
     assert "members" in refused(sequential(dense()), {f"assets/{n}": b"x" for n in range(5)})
 
 
+def test_that_a_list_of_members_longer_than_any_models_is_refused_before_it_is_read(read, tmp_path, monkeypatch):
+    path = keras_file(tmp_path / "m.keras", sequential(dense()), {f"assets/{n}": b"x" for n in range(50)})
+    monkeypatch.setattr(archive, "MAX_DIRECTORY_BYTES", 1000)
+    with pytest.raises(ModelError, match=r"list of members has [0-9,]* bytes"):
+        read(path)
+
+
+def test_that_an_archive_within_an_archive_stays_closed(read, tmp_path):
+    inner = keras_file(tmp_path / "inner.keras", sequential(layer("Lambda", function=bytecode()))).read_bytes()
+    path = keras_file(tmp_path / "m.keras", sequential(dense()), {"assets/inner.zip": inner, "inner.keras": inner})
+    assert read(path).name == "model"
+
+
 # JSON
 
 
@@ -388,6 +401,20 @@ def test_that_an_output_that_is_no_layer_is_refused(refused):
     assert "output_layers of 'm' name 'y'" in refused(model)
 
 
+def test_that_what_was_saved_for_training_can_not_steer_a_terminal(read, tmp_path):
+    config = sequential(dense()) | {"compile_config": {"\x1b[31m" + "x" * 5000: layer("Evil", module="os")}}
+    (said,) = [each for each in read(keras_file(tmp_path / "m.keras", config)).warnings if "left out" in each]
+    assert said.startswith("The saved \ufffd[31mxxx")
+    assert len(said) < 150
+
+
+def test_that_a_version_that_is_no_text_is_not_told(read, tmp_path):
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        file.attrs["model_config"] = json.dumps(sequential(dense()))
+        file.attrs["keras_version"] = "3\x1b[31m"
+    assert read(tmp_path / "model.h5").keras_version is None
+
+
 def test_that_names_that_steer_a_terminal_are_refused(refused):
     assert "not readable text" in refused(sequential(dense(name="\x1b[31mred")))
 
@@ -469,10 +496,18 @@ def test_that_a_file_that_changes_while_it_is_read_is_refused(read, tmp_path, mo
         read(path)
 
 
-def test_that_a_folder_that_is_no_savedmodel_is_refused(read, tmp_path):
-    (tmp_path / "photos").mkdir()
+def test_that_a_folder_that_is_no_savedmodel_is_refused_before_it_is_searched(read, tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    (photos / "link").symlink_to("/")
     with pytest.raises(ModelError, match="it is no SavedModel"):
-        read(tmp_path / "photos")
+        read(photos)
+
+
+def test_that_a_graph_alone_is_refused_and_not_run(read, tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"graph")
+    with pytest.raises(ModelError, match="a graph is a program, which is not run"):
+        read(tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"\x0a\xff\xff\xff\xff\x0f", b"\x0b", b"\xff" * 20, b"", b"\x0a\x02\x1a\x05"])
@@ -485,5 +520,6 @@ def test_that_damaged_metadata_of_a_savedmodel_is_refused(read, tmp_path, data):
 
 def test_that_a_link_in_a_savedmodel_folder_is_refused(read, tmp_path):
     (tmp_path / "saved_model.pb").symlink_to("/etc/passwd")
+    (tmp_path / "keras_metadata.pb").write_bytes(b"metadata")
     with pytest.raises(ModelError, match="symbolic link"):
         read(tmp_path)

@@ -11,6 +11,7 @@ from planner_app.worker.inspect.source import Source, Window
 from planner_app.worker.inspect.text import MAX_JSON_BYTES
 
 MAX_MEMBERS = 10_000
+MAX_DIRECTORY_BYTES = 8 << 20  # their list, with long names
 MAX_RATIO = 200  # deflate reaches 1030 on zeros; configurations stay under 100
 RATIO_FLOOR_BYTES = 1 << 20  # small members may be as regular as they like
 READABLE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -57,9 +58,23 @@ class Archive:
         return self.source.window(start, member.file_size)
 
 
+class _Bounded(Window):
+    """Python's zipfile reads the whole list of members at once, however long the archive says it is."""
+
+    most_bytes: int = MAX_JSON_BYTES + 1
+
+    def read(self, size: int = -1) -> bytes:
+        if size > self.most_bytes:
+            raise Refused(f"the archive's list of members has {size:,} bytes, far more than any model's")
+        return super().read(size) or b""
+
+
 def open_archive(source: Source) -> Archive:
     try:
-        opened = zipfile.ZipFile(source.window())
+        window = _Bounded(source, 0, source.size_bytes)
+        window.most_bytes = MAX_DIRECTORY_BYTES
+        opened = zipfile.ZipFile(window)
+        del window.most_bytes
         infos = opened.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, OverflowError, UnicodeDecodeError) as error:
         raise Refused(f"the archive is damaged or cut short ({error}). Save or copy the model again") from None

@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from planner_app.core.model import CheckedModel, WeightShape
+from planner_app.errors import shown
 from planner_app.worker.inspect.dialects import is_keras_2, normalised
 from planner_app.worker.inspect.names import keras_names
 from planner_app.worker.inspect.objects import refuse_unknown, walk
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.sense import check_sense
+
+MOST_LETTERS = 40  # of a name in a warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ def _checked_training(
             refuse_unknown(walk(value, keras_names(), custom_names), what="classes or functions")
             kept[key] = value
         except Refused:
-            warnings.append(f"The saved {key} is not Keras' own and is left out; say which one to use.")
+            what = shown(key[:MOST_LETTERS])
+            warnings.append(f"The saved {what} is not Keras' own and is left out; say which one to use.")
     return kept, warnings
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planner_app.core.model import CheckedModel
-from planner_app.errors import ModelError
+from planner_app.errors import ModelError, shown
 from planner_app.jobs import protocol
 from planner_app.worker.inspect import archive, hdf5, savedmodel
 from planner_app.worker.inspect.check import Contents, checked
@@ -95,6 +95,7 @@ def _python(target: str) -> CheckedModel:
 
 
 def _folder(path: Path, report: Report) -> tuple[Contents, str, int]:
+    savedmodel.check_folder(path)
     files = folder_files(path)
     metadata = savedmodel.read_metadata(path)
     model = metadata.get("model_config")
@@ -108,7 +109,10 @@ def _folder(path: Path, report: Report) -> tuple[Contents, str, int]:
         model,
         training=_dictionary(metadata.get("training_config")),
         keras_version=_text(metadata.get("keras_version")),
-        warnings=["The weights' shapes in a SavedModel folder are not compared with its configuration."],
+        warnings=[
+            "A SavedModel's graph is a program, and is not run: the model is rebuilt from the configuration beside it.",
+            "The weights' shapes in a SavedModel folder are not compared with its configuration.",
+        ],
     )
     return contents, digest, size
 
@@ -131,7 +135,7 @@ def _file(path: Path, report: Report) -> tuple[Contents, str, int]:
         source.close()
     if path.suffix.lower() not in USUAL_SUFFIXES[contents.format]:
         contents.warnings.append(
-            f"The file's name says {path.suffix or 'nothing'}, its contents say {contents.format}."
+            f"The file's name says {shown(path.suffix) or 'nothing'}, its contents say {contents.format}."
         )
     return contents, digest, source.size_bytes
 
@@ -168,7 +172,7 @@ def _hdf5(source: Source) -> Contents:
             "h5",
             parse_object(config, "model_config"),
             training=parse_object(training, "training_config") if training else None,
-            keras_version=version.decode("utf-8", "replace") if version else None,
+            keras_version=_text(version.decode("utf-8", "replace")) if version else None,
             weights=hdf5.weights(file),
         )
 

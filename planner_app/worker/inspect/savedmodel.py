@@ -18,15 +18,20 @@ VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 MAX_VARINT_BYTES = 10
 
 
-def read_metadata(folder: Path) -> dict[str, Any]:
-    """The root's metadata: `class_name`, `config`, `model_config`, `training_config`, `keras_version`."""
+def check_folder(folder: Path) -> None:
+    """Whether there is anything to read, before anything is."""
     if not (folder / GRAPH).is_file():
         raise Refused(f"the folder holds no {GRAPH!r}: it is no SavedModel. Name a model file or a SavedModel folder")
     if not (folder / METADATA).is_file():
         raise Refused(
             f"the folder holds a graph and no {METADATA!r}, as model.export() of Keras 3 writes it: the layers are not "
-            "in it. Save the model with model.save('name.keras') and open that"
+            "in it, and a graph is a program, which is not run. Save the model with model.save('name.keras') and open "
+            "that"
         )
+
+
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """The root's metadata: `class_name`, `config`, `model_config`, `training_config`, `keras_version`."""
     source = open_source(folder / METADATA)
     try:
         if source.size_bytes > MAX_JSON_BYTES:
