@@ -25,14 +25,12 @@ COMMANDS = (
 
 FINE, ERROR = 0, 1
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT
-WORKER, PICTURE = "--worker", "--picture"
+PICTURE = "--picture"
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # any of them tells Qt where to draw
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
-    if given[:1] == [WORKER]:  # a frozen build has no `python -m`: it is its own worker
-        importlib.import_module("planner_app.worker.serve").serve()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to stop

@@ -52,6 +52,7 @@ class Actions:
         self.demo = self._action("Open the &demo model", app.open_demo)
         self.reload = self._action("Re&load", app.reload, "F5")
         self.cancel = self._action("&Cancel", session.cancel, "Esc")
+        self.python = self._action("Python with &TensorFlow …", app.ask_for_python)
         self.close = self._action("&Quit", lambda: app.window.close(), Standard.Quit)
         self.png = self._action("Picture as &PNG …", lambda: self._save("png"), "Ctrl+Shift+E")
         self.svg = self._action("Picture as &SVG …", lambda: self._save("svg"), "Ctrl+Alt+E")
@@ -82,7 +83,7 @@ class Actions:
                     None,
                     self._exported,
                 ),
-                *(None, self.close),
+                *(None, self.python, None, self.close),
             ],
             "&Edit": [self.undo, self.redo, None, self.copy_picture, self.copy_numbers],
             "&View": [self.toggles, self._looks(), self.full],

@@ -20,11 +20,14 @@ from planner_app.gui.panel import Panel
 from planner_app.gui.session import Session
 from planner_app.gui.settings import Settings, SettingsFile
 from planner_app.gui.statusbar import StatusPresenter
+from planner_app.gui.task import Task
 from planner_app.gui.theme import Appearance
 from planner_app.gui.window import MainWindow
+from planner_app.jobs import python
 
 DEMO = Path(__file__).parents[1] / "data" / "demo.keras"
 FIRST_DEVICE = "NVIDIA L4"
+PLAN = ".plan.json"
 MODELS = "Keras models (*.keras *.h5 *.hdf5 *.json);;All files (*)"
 SIZE = (1280, 800)
 
@@ -47,6 +50,7 @@ class App(QObject):
         self.session.choose(lambda choice: _restored(choice, self.settings, others))
         self.session.forget_history()
         self.panels: dict[str, Panel] = {}
+        self._asked_for = ""
         self.empty = EmptyView()
         self._centre = CentrePresenter(self.session, self.empty)
         self.actions = actions.Actions(self)
@@ -56,6 +60,7 @@ class App(QObject):
         self.empty.open_clicked.connect(self.ask_for_model)
         self.empty.demo_clicked.connect(self.open_demo)
         self.empty.log_clicked.connect(self.show_doctor)
+        self.empty.python_clicked.connect(self.ask_for_python)
         self.window.dropped.connect(self.open)
         self.window.closed.connect(self.close)
         self.session.model_changed.connect(self._on_model_changed)
@@ -81,9 +86,13 @@ class App(QObject):
     # What menus and drops do
 
     def open(self, path: str) -> None:
-        """A file or folder; a Python file asks first, since it is run."""
+        """A model's file or folder, or a plan; a Python file asks first, since it is run."""
+        if path.endswith(PLAN):
+            self._open_plan(path)
+            return
         if path.rpartition(":")[0].endswith(".py") and not self._agreed(path):
             return
+        self._asked_for = path
         self.session.open(path)
 
     def open_demo(self) -> None:
@@ -98,6 +107,21 @@ class App(QObject):
         path = QFileDialog.getExistingDirectory(self.window, "Open a SavedModel folder")
         if path:
             self.open(path)
+
+    def ask_for_python(self) -> None:
+        from planner_app.gui.python.presenter import make  # seldom needed
+
+        view, presenter = make(self.session, self.appearance, self.window, self.settings.python)
+        presenter.chosen.connect(self._on_python_chosen)
+        view.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        view.open()
+
+    def look_for_python(self) -> None:
+        """Say at once, not at the first model, that there is none for workers to run in."""
+        if python.is_outside():
+            task = Task(lambda _: python.find())
+            task.finished.connect(self._on_python_found)
+            self.session.start(task)
 
     def reload(self) -> None:
         if self.session.path:
@@ -156,6 +180,26 @@ class App(QObject):
             for title in first.values():
                 self.window.bring(title)
             self.window.arrange(widths, heights)
+
+    def _open_plan(self, path: str) -> None:
+        self.furnish()
+        self.window.bring("Plan")
+        show = self.panels["Plan"].open
+        assert show is not None
+        show(path)
+
+    def _on_python_chosen(self, path: str) -> None:
+        self.settings = msgspec.structs.replace(self.settings, python=path)
+        warning = self._file.write(self.settings)
+        self._status.say(warning or (f"Workers run in {path} from now on." if path else "The Python is looked for."))
+        if self.session.opened is None and not self.session.opening:
+            self.empty.show_welcome()
+            if self._asked_for:
+                self.open(self._asked_for)
+
+    def _on_python_found(self, found: python.Python) -> None:
+        if found.problem and self.session.opened is None and not self.session.opening:
+            self.empty.show_no_python(found.problem)
 
     def _agreed(self, path: str) -> bool:
         answer = QMessageBox.question(

@@ -23,6 +23,7 @@ class Panel:
         picture: What is saved or copied as a picture; None where there is none.
         table: The numbers shown, for CSV; None where there are none.
         shortcut: Brings it to the front.
+        open: Shows a file of its own kind.
     """
 
     title: str
@@ -31,3 +32,4 @@ class Panel:
     picture: QWidget | None = None
     table: Callable[[], Table] | None = None
     shortcut: str = ""
+    open: Callable[[str], None] | None = None

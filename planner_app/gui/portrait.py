@@ -31,7 +31,7 @@ class Portrait(QObject):
         lines = session.choice.lines()
         done = session.opened is not None and all(session.memory(line) or session.trouble(line) for line in lines)
         self._quiet = self._quiet + 1 if done and session.answers.idle else 0
-        if self._quiet >= QUIET or (not session.path and not session.opening and not self._app.panels):
+        if self._quiet >= QUIET or (not session.path and not session.opening):
             self._draw()
 
     def _draw(self) -> None:
@@ -44,5 +44,6 @@ class Portrait(QObject):
         self._app.window.close()
 
     def _on_failed(self, why: str) -> None:
+        self._timer.stop()
         sys.stderr.write(f"plimsoll: {why}\n")
         self._app.window.close()

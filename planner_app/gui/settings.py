@@ -1,17 +1,15 @@
 """What survives a restart: a small JSON file, replaced as a whole. A broken one is set aside and said so."""
 
-import os
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from planner_app.files.chosen_python import MAX_FILE_BYTES, settings_file
 from planner_app.files.traces import write_atomically
 from planner_app.gui.theme import Look
 
 MOST_RECENT = 9
-MAX_FILE_BYTES = 1 << 20
-FOLDER_VARIABLE = "PLIMSOLL_SETTINGS"
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -26,6 +24,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     precisions: tuple[str, ...] = ()
     gpu_counts: tuple[int, ...] = ()
     log_scale: bool = True
+    python: str = ""  # for workers; read by `chosen_python`
 
     def with_recent(self, path: str) -> "Settings":
         rest = tuple(other for other in self.recent if other != path)
@@ -34,7 +33,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 class SettingsFile:
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path or _folder() / "settings.json"
+        self.path = path or settings_file()
 
     def read(self) -> tuple[Settings, str]:
         """The settings, and a sentence where they could not be read."""
@@ -67,12 +66,3 @@ class SettingsFile:
         except OSError:
             return f"The settings in {self.path} are broken ({why}): the usual ones are used."
         return f"The settings were broken ({why}): the usual ones are used, the old file is now {aside}."
-
-
-def _folder() -> Path:
-    given = os.environ.get(FOLDER_VARIABLE)
-    if given:
-        return Path(given)
-    from platformdirs import user_config_path  # only needed here, and takes its time
-
-    return user_config_path("plimsoll", appauthor=False)

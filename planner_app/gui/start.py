@@ -3,14 +3,18 @@
 import signal
 import sys
 import traceback
+from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from planner_app.gui.app import App
 from planner_app.gui.garbage import Garbage
 from planner_app.gui.portrait import Portrait
+
+ICON = Path(__file__).parents[1] / "data" / "icon.svg"
 
 
 def start(path: str | None = None, picture: str | None = None) -> int:
@@ -22,10 +26,12 @@ def start(path: str | None = None, picture: str | None = None) -> int:
     qt.setApplicationName("plimsoll")
     qt.setApplicationDisplayName("Plimsoll")
     qt.setDesktopFileName("plimsoll")
-    sys.excepthook = _report
+    qt.setWindowIcon(QIcon(str(ICON)))
+    sys.excepthook = _report if not picture else _give_up
     garbage = Garbage()
     app = App(qt)
     app.window.show()
+    app.look_for_python()
     if path is not None:
         QTimer.singleShot(0, lambda: app.open(path))
     portrait = Portrait(app, picture) if picture else None
@@ -50,6 +56,12 @@ def _let_python_hear_signals(app: App) -> QTimer:
     timer.start(300)
     timer.timeout.connect(lambda: None)
     return timer
+
+
+def _give_up(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+    """A bug where nobody sits in front of a window that could tell them."""
+    sys.__excepthook__(kind, error, at)
+    QApplication.closeAllWindows()
 
 
 def _report(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:

@@ -81,13 +81,13 @@ def check(python: str, origin: str = "named") -> Python:
     if answer.trouble:
         problem = f"{python} {answer.trouble}: choose a Python under {MENU}, or name one in {VARIABLE}."
         return Python(python, origin, problem=problem)
-    problem = _wrong_version(answer) or _lacking(answer)
+    problem = _wrong_version(answer) or _incomplete(answer)
     return Python(answer.executable, origin, answer.version, answer.packages, problem, answer.prefix)
 
 
-def find() -> Python:
-    """The Python that workers run in, as things are now."""
-    for python, origin in _told():
+def find(chosen: str | None = None) -> Python:
+    """The Python that workers run in, as things are now; or as they would be, had the user `chosen` that one."""
+    for python, origin in _told(chosen):
         return _asked(python, origin)
     if not is_frozen():
         return _asked(sys.executable, "Plimsoll's own")
@@ -140,16 +140,21 @@ def own_place() -> Path:
     return user_data_path("plimsoll", appauthor=False) / "python"
 
 
+def lacking(packages: Mapping[str, str]) -> list[Need]:
+    """What of what workers need is not there, or of another release."""
+    return [need for need in NEEDS if need.module not in packages or not re.match(need.versions, packages[need.module])]
+
+
 def pip_command(python: str, needs: Sequence[Need] = NEEDS) -> str:
     """As typed into a shell."""
     wanted = " ".join(f'"{need.requirement}"' for need in needs)
     return f"{shlex.quote(python)} -m pip install {wanted}"
 
 
-def _told() -> Iterator[tuple[str, str]]:
+def _told(chosen: str | None = None) -> Iterator[tuple[str, str]]:
     if given := os.environ.get(VARIABLE):
         yield given, VARIABLE
-    if chosen := chosen_python():
+    if chosen := chosen_python() if chosen is None else chosen:
         yield chosen, "chosen in the app"
 
 
@@ -184,14 +189,13 @@ def _wrong_version(answer: probe.Answer) -> str:
     )
 
 
-def _lacking(answer: probe.Answer) -> str:
-    there = answer.packages
-    lacking = [need for need in NEEDS if need.module not in there or not re.match(need.versions, there[need.module])]
-    if not lacking:
+def _incomplete(answer: probe.Answer) -> str:
+    needs = lacking(answer.packages)
+    if not needs:
         return ""
     return (
-        f"{answer.executable} has {_listed([_missing(need, answer) for need in lacking])}: "
-        f"install {'it' if len(lacking) == 1 else 'them'} with `{pip_command(answer.executable, lacking)}`, "
+        f"{answer.executable} has {_listed([_missing(need, answer) for need in needs])}: "
+        f"install {'it' if len(needs) == 1 else 'them'} with `{pip_command(answer.executable, needs)}`, "
         f"or choose another Python under {MENU}."
     )
 

@@ -21,17 +21,6 @@ ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "planner_app" / "data" / "demo.keras"
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nobody's settings, no environment that happens to be active, and no Python but those of the test."""
-    for name in (python.VARIABLE, "VIRTUAL_ENV", "CONDA_PREFIX"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PLIMSOLL_SETTINGS", str(tmp_path / "settings"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
-    monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    monkeypatch.setattr(python, "_good", {})
-
-
 @pytest.fixture
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)

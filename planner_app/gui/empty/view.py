@@ -4,6 +4,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from planner_app.jobs.python import MENU
+
 WELCOME = "How much training can a GPU carry?"
 WHAT_TO_DO = (
     "Drop a saved Keras model here (.keras, .h5, a SavedModel folder, a model's .json), or open one.\n"
@@ -16,6 +18,7 @@ class EmptyView(QWidget):
     demo_clicked = Signal()
     log_clicked = Signal()
     cancel_clicked = Signal()
+    python_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,19 +26,21 @@ class EmptyView(QWidget):
         large = QFont(self.font())
         large.setPointSizeF(large.pointSizeF() * 1.8)
         self._title.setFont(large)
-        self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        for label in (self._text, self._detail):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._bar = QProgressBar()
         self._bar.setRange(0, 0)
         self._bar.setFixedWidth(320)
         self.open_button, self.demo_button = QPushButton("&Open a model …"), QPushButton("Try the &demo model")
         self.log_button = QPushButton("Read an out-of-memory &log …")
-        self.cancel_button = QPushButton("&Cancel")
+        self.cancel_button, self.python_button = QPushButton("&Cancel"), QPushButton("Choose a &Python …")
         self.open_button.clicked.connect(self.open_clicked)
         self.demo_button.clicked.connect(self.demo_clicked)
         self.log_button.clicked.connect(self.log_clicked)
         self.cancel_button.clicked.connect(self.cancel_clicked)
+        self.python_button.clicked.connect(self.python_clicked)
         buttons = QHBoxLayout()
-        for button in (self.open_button, self.demo_button, self.log_button, self.cancel_button):
+        for button in (self.python_button, self.open_button, self.demo_button, self.log_button, self.cancel_button):
             button.setMinimumWidth(160)
             buttons.addWidget(button)
         column = QVBoxLayout(self)
@@ -62,6 +67,16 @@ class EmptyView(QWidget):
 
     def show_trouble(self, why: str, detail: str) -> None:
         self._show("This model can't be opened", why, detail, working=False)
+        self._offer_python(MENU in why)
+
+    def show_no_python(self, why: str) -> None:
+        self._show("Plimsoll needs a Python with TensorFlow", why, "", working=False)
+        self._offer_python(True)
+
+    def _offer_python(self, on: bool) -> None:
+        """In place of the demo model, which can't be opened either."""
+        self.python_button.setVisible(on)
+        self.demo_button.setVisible(not on)
 
     def _show(self, title: str, text: str, detail: str, *, working: bool) -> None:
         for label, content in ((self._title, title), (self._text, text), (self._detail, detail)):
@@ -69,6 +84,7 @@ class EmptyView(QWidget):
             label.setVisible(bool(content))
         self._bar.setVisible(working)
         self.cancel_button.setVisible(working)
+        self.python_button.hide()
         self.open_button.setVisible(not working)
         self.demo_button.setVisible(not working)
         self.log_button.setVisible(not working)

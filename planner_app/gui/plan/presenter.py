@@ -167,4 +167,6 @@ def _host(plan: Plan) -> str:
 def make(session: Session, appearance: Appearance) -> Panel:
     view = PlanView(appearance.theme)
     presenter = PlanPresenter(session, view, appearance)
-    return Panel("Plan", view, picture=view.pages, table=presenter.table, shortcut="Ctrl+Shift+P")
+    return Panel(
+        "Plan", view, picture=view.pages, table=presenter.table, shortcut="Ctrl+Shift+P", open=presenter.open_plan
+    )

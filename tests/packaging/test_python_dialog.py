@@ -1,0 +1,102 @@
+"""Where a user sees that no Python has TensorFlow, and says which one has."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication, QDialogButtonBox
+from pytestqt.qtbot import QtBot
+from pythons import GOOD, make_environment, make_launcher
+
+from planner_app.files.chosen_python import chosen_python
+from planner_app.gui.app import DEMO, App
+from planner_app.gui.python.view import PythonView
+from planner_app.gui.theme import Look
+from planner_app.jobs import python
+
+PATIENCE_MS = 60_000
+PICTURES = Path(__file__).parents[2] / "build" / "pictures"
+
+
+@pytest.fixture
+def app(qapp: QApplication) -> Iterator[App]:
+    app = App(qapp)
+    app.appearance.choose(Look.LIGHT)
+    app.window.show()
+    yield app
+    app.window.close()
+    app.window.deleteLater()
+    qapp.processEvents()
+    gc.collect()
+
+
+def dialog(app: App) -> PythonView:
+    app.actions.python.trigger()
+    (view,) = app.window.findChildren(PythonView)
+    return view
+
+
+def usable(view: PythonView) -> bool:
+    return view.buttons.button(QDialogButtonBox.StandardButton.Ok).isEnabled()
+
+
+def named(view: PythonView, path: Path) -> None:
+    view.path.setText(str(path))
+    view.path.textEdited.emit(str(path))
+
+
+def test_that_the_empty_page_says_that_a_python_is_missing_and_how_to_mend_it(app, qtbot: QtBot, monkeypatch, tmp_path):
+    monkeypatch.setenv(python.VARIABLE, str(make_environment(tmp_path / "there", {})))
+    app.look_for_python()
+    qtbot.waitUntil(lambda: "no TensorFlow 2.21" in app.empty.text, timeout=PATIENCE_MS)
+    assert app.empty.python_button.isVisible()
+    app.open(str(DEMO))
+    assert not app.empty.python_button.isVisible()
+    qtbot.waitUntil(lambda: "This model can't be opened" in app.empty.text, timeout=PATIENCE_MS)
+    assert "-m pip install" in app.empty.text and app.empty.python_button.isVisible()
+    app.window.resize(1280, 800)
+    assert app.window.grab().save(str(PICTURES / "no_python.png"))
+
+
+def test_that_nothing_is_said_while_plimsolls_own_python_is_used(app, qtbot: QtBot):
+    app.look_for_python()
+    assert not app.session._tasks
+    assert not app.empty.python_button.isVisible()
+
+
+def test_that_a_python_is_checked_before_it_can_be_chosen_and_then_kept(app, qtbot: QtBot, tmp_path):
+    make_launcher(tmp_path / "path" / "python3", {"keras": "3.15.1"})
+    app._asked_for = str(DEMO)
+    view = dialog(app)
+    named(view, make_environment(tmp_path / "bad", {**GOOD, "tensorflow": "2.20.0"}))
+    assert not usable(view)
+    qtbot.waitUntil(lambda: "no TensorFlow 2.21 but 2.20.0: install it with" in view.result.text(), timeout=PATIENCE_MS)
+    assert not usable(view)
+    qtbot.waitUntil(lambda: view.found.count() == 1, timeout=PATIENCE_MS)
+    assert "Keras 3.15.1, no TensorFlow 2.21, no h5py, no msgspec" in view.found.item(0).text()
+    for look in (Look.DARK, Look.LIGHT):
+        app.appearance.choose(look)
+        assert view.grab().save(str(PICTURES / f"python_dialog_{look}.png"))
+    good = make_environment(tmp_path / "good", GOOD)
+    named(view, good)
+    qtbot.waitUntil(lambda: usable(view), timeout=PATIENCE_MS)
+    assert view.result.text().startswith(f"This will do: {good} has Python 3.")
+    view.buttons.accepted.emit()
+    assert chosen_python() == str(good) == app.settings.python
+    assert app.session.opening == str(DEMO)  # which could not be opened before
+    app.session.cancel()
+    assert python.find().origin == "chosen in the app"
+
+
+def test_that_a_python_that_was_found_is_chosen_by_a_click(app, qtbot: QtBot, tmp_path):
+    make_launcher(tmp_path / "path" / "python3", GOOD)
+    view = dialog(app)
+    qtbot.waitUntil(lambda: view.found.count() == 1, timeout=PATIENCE_MS)
+    view.found.itemClicked.emit(view.found.item(0))
+    qtbot.waitUntil(lambda: usable(view) and "This will do" in view.result.text(), timeout=PATIENCE_MS)
+    assert view.wish() == str(tmp_path / "path" / "python3 environment" / "bin" / "python")
+    view.alone.setChecked(True)
+    qtbot.waitUntil(lambda: f"This will do: {python.sys.executable} has" in view.result.text(), timeout=PATIENCE_MS)
+    view.buttons.accepted.emit()
+    assert chosen_python() == ""
