@@ -12,11 +12,13 @@ import sys
 import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from planner_app import __version__
 from planner_app.errors import PlannerError
+from planner_app.files.writing import NO_SPACE, reason, unkept
 
 COMMANDS = (
     "describe estimate sweep max-batch max-input measure calibrate compile plan check script advise doctor shop "
@@ -31,6 +33,7 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # any of them tells
 
 def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
+    sys.stdout, sys.stderr = sys.stdout or StringIO(), sys.stderr or StringIO()  # closed by whoever started us
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to stop
@@ -38,7 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _open_app(given)
     options = parser(given[0]).parse_args(given)
     try:
-        return int(_command(options.command).run(options))
+        code = int(_command(options.command).run(options))
+        sys.stdout.flush()
+        if notice := unkept():
+            _failed(notice, "")
+        return code
     except PlannerError as error:
         return _failed(str(error), error.detail if options.debug else "")
     except KeyboardInterrupt:
@@ -47,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return ERROR
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in NO_SPACE and error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries once more at its end
+            return _failed(f"The output can't be written: {reason(error)}.", "")
         advice = "This is a bug in plimsoll: please report it with what --debug shows"
         said = " ".join(str(error).split())[:200]
         return _failed(f"{type(error).__name__}: {said}. {advice}.", traceback.format_exc() if options.debug else "")

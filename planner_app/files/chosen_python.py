@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from planner_app.files.home import config_folder
+
 FOLDER_VARIABLE = "PLIMSOLL_SETTINGS"
 MAX_FILE_BYTES = 1 << 20
 
@@ -15,11 +17,7 @@ class _Chosen(msgspec.Struct, frozen=True):
 
 def settings_folder() -> Path:
     given = os.environ.get(FOLDER_VARIABLE)
-    if given:
-        return Path(given)
-    from platformdirs import user_config_path  # only needed here, and takes its time
-
-    return user_config_path("plimsoll", appauthor=False)
+    return Path(given) if given else config_folder()
 
 
 def settings_file() -> Path:

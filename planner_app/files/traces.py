@@ -21,7 +21,6 @@ from planner_app.core.setup import StepSetup
 from planner_app.core.trace import StepTrace
 from planner_app.files.home import cache_folder
 from planner_app.files.writing import BEGIN, keep
-from planner_app.files.writing import write_atomically as write_atomically
 
 T = TypeVar("T")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,7 +115,7 @@ class Actions:
 
     def show_recent(self, paths: Sequence[str]) -> None:
         self._recent.clear()
-        home = str(Path.home())
+        home = os.path.expanduser("~")  # noqa: PTH111 - an account may have none
         for number, path in enumerate(paths, 1):
             shown = path.replace(home, "~", 1) if path.startswith(home) else path
             action = self._recent.addAction(f"&{number}  {shown}")

@@ -1,5 +1,6 @@
 """The app put together: one session, the panels around it, the window they are arranged in."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,7 @@ class App(QObject):
         super().__init__()
         self._file = file or SettingsFile()
         self.settings, warning = self._file.read()
+        self._opened: list[str] = []  # in this window
         self.appearance = Appearance(qt, self.settings.look)
         device, others = _devices(self.settings)
         self.session = Session(device)
@@ -64,8 +66,8 @@ class App(QObject):
         self.window.dropped.connect(self.open)
         self.window.closed.connect(self.close)
         self.session.model_changed.connect(self._on_model_changed)
-        if warning:
-            self._status.say(warning)
+        if notice := warning or self._file.notice():
+            self._status.say(notice)
 
     def furnish(self) -> None:
         """Put chart and panels into the window, if they are not there yet."""
@@ -163,7 +165,8 @@ class App(QObject):
             gpu_counts=choice.gpu_counts,
             log_scale=self._log_scale(),
         )
-        self._file.write(self.settings)
+        if trouble := self._file.write(self.settings, self._opened):
+            sys.stderr.write(f"plimsoll: {trouble}\n")
         self.session.close()
 
     def _log_scale(self) -> bool:
@@ -216,6 +219,7 @@ class App(QObject):
         name = Path(session.path or session.opening).name
         self.window.setWindowTitle(f"{name} - Plimsoll" if name else "Plimsoll")
         if session.opened is not None and session.path != str(DEMO):
+            self._opened = [*(path for path in self._opened if path != session.path), session.path]
             self.settings = self.settings.with_recent(session.path)
             self.actions.show_recent(self.settings.recent)
 

@@ -1,12 +1,14 @@
 """What survives a restart: a small JSON file, replaced as a whole. A broken one is set aside and said so."""
 
+from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from planner_app.files.chosen_python import MAX_FILE_BYTES, settings_file
-from planner_app.files.traces import write_atomically
+from planner_app.files.writing import alone, nothing_kept, reason, why_not, write_atomically
 from planner_app.gui.theme import Look
 
 MOST_RECENT = 9
@@ -50,14 +52,27 @@ class SettingsFile:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return Settings(), self._set_aside(str(error))
 
-    def write(self, settings: Settings) -> str:
-        """A sentence where they could not be written."""
+    def write(self, settings: Settings, opened: Sequence[str] | None = None) -> str:
+        """A sentence where they could not be written.
+
+        With `opened`, the files opened in this window, recent files are the file's and these on top of them: another
+        window may have closed meanwhile.
+        """
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
+            with alone(self.path.parent):
+                if opened is not None:
+                    recent = reduce(Settings.with_recent, opened, self.read()[0]).recent
+                    settings = msgspec.structs.replace(settings, recent=recent)
+                write_atomically(self.path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
         except OSError as error:
-            return f"The settings can't be kept in {self.path} ({error.strerror})."
+            return f"The settings can't be kept in {self.path}: {reason(error)}."
         return ""
+
+    def notice(self) -> str:
+        """A sentence where settings can't be kept."""
+        folder = self.path.parent
+        why = why_not(folder)
+        return f"{nothing_kept(folder, why)} What you choose is forgotten when the window is closed." if why else ""
 
     def _set_aside(self, why: str) -> str:
         aside = self.path.with_suffix(".broken.json")

@@ -1,5 +1,6 @@
 """Starts the app: Qt, one place for errors nobody foresaw, and the window."""
 
+import os
 import signal
 import sys
 import traceback
@@ -19,10 +20,11 @@ ICON = Path(__file__).parents[1] / "data" / "icon.svg"
 
 def start(path: str | None = None, picture: str | None = None) -> int:
     """Until the window is closed; with `picture`, until it has been drawn into that file."""
-    if picture:
-        qInstallMessageHandler(_without_hints)
+    said: list[str] = []
+    qInstallMessageHandler(lambda kind, _, text: _starting(kind, text, said))
     qt = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(qt, QApplication)
+    qInstallMessageHandler(_without_hints if picture else None)
     qt.setApplicationName("plimsoll")
     qt.setApplicationDisplayName("Plimsoll")
     qt.setDesktopFileName("plimsoll")
@@ -40,6 +42,19 @@ def start(path: str | None = None, picture: str | None = None) -> int:
     awake.stop()
     garbage.close()
     return code if portrait is None else portrait.code
+
+
+def _starting(kind: QtMsgType, text: str, said: list[str]) -> None:
+    """Where Qt can't reach a screen it ends the process, with ten lines and a core dump: one line will do."""
+    if kind is not QtMsgType.QtFatalMsg:
+        said.append(text.strip().rstrip("."))
+        return
+    sys.stderr.write(
+        f"plimsoll: There is no screen that can be drawn on ({'; '.join(dict.fromkeys(said[:2]))}): `plimsoll --help` "
+        "lists what works in a terminal, and `plimsoll MODEL --picture FILE.png` draws the window into a file.\n"
+    )
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _without_hints(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:

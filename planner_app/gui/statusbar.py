@@ -4,6 +4,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton
 
+from planner_app.files.writing import unkept
 from planner_app.gui.session import Session
 from planner_app.gui.status import verdict
 from planner_app.gui.theme import Appearance
@@ -38,6 +39,8 @@ class StatusPresenter(QObject):
         self._bar.showMessage(notice, NOTICE_MS)
 
     def _refresh(self) -> None:
+        if notice := unkept():
+            self.say(notice)
         choice = self._session.choice
         memory = self._session.memory(choice.setup)
         if self._session.opened is None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from planner_app.errors import WorkerError
+from planner_app.files.writing import reason
 from planner_app.jobs import launch, scratch
 from planner_app.jobs.memory import GroupMemory
 from planner_app.jobs.protocol import Limits
@@ -29,10 +30,7 @@ class Child:
     def __init__(
         self, command: Sequence[str], limits: Limits, *, gpu: bool = False, more: Mapping[str, str] | None = None
     ) -> None:
-        if not _swept.is_set():
-            _swept.set()
-            scratch.sweep()
-        self._scratch = scratch.Scratch()
+        self._scratch = _own_folder()
         try:
             self._popen, self._lifeline = _start(command, self._scratch, gpu, more)
         except OSError as error:
@@ -183,6 +181,19 @@ class Child:
                     pipe.close()
         os.close(self._lifeline)
         self._scratch.remove()
+
+
+def _own_folder() -> scratch.Scratch:
+    try:
+        if not _swept.is_set():
+            _swept.set()
+            scratch.sweep()
+        return scratch.Scratch()
+    except OSError as error:
+        raise WorkerError(
+            f"A worker needs a folder for its own files, and none can be made: {reason(error)}. Make room where "
+            "temporary files are, or set TMPDIR to another folder."
+        ) from error
 
 
 def _start(

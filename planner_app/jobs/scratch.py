@@ -21,15 +21,22 @@ YOUNG_SECONDS = 60.0  # a folder this new may belong to an instance that has not
 class Scratch:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = _lock(self.folder, os.O_CREAT)
+        self._lock: int | None = None
+        self._removed = False
         self.home = self.folder / "home"
-        self.home.mkdir(mode=0o700)
+        try:
+            self._lock = _lock(self.folder, os.O_CREAT)
+            self.home.mkdir(mode=0o700)
+        except OSError:  # a full disk
+            self.remove()
+            raise
 
     def remove(self) -> None:
-        if self._lock is not None:
+        if not self._removed:
+            self._removed = True
             remove_tree(self.folder)
-            os.close(self._lock)
-            self._lock = None
+            if self._lock is not None:
+                os.close(self._lock)
 
 
 def sweep() -> None:

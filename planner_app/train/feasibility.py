@@ -1,5 +1,6 @@
 """Whether a model would fit, for tuners: no GPU, no run, and no trial that dies."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,6 @@ def fits(
     Raises:
         PlannerError: The model, the device or the way to train is none.
     """
-    import tempfile
-
     from planner_app.core.runtime import allocator_limit_bytes
     from planner_app.core.setup import Jit, Precision, Setup, parse_optimizer
     from planner_app.errors import SetupError
@@ -80,8 +79,8 @@ def fits(
         loss=loss,
     )
     found = find_device(device)
-    with tempfile.TemporaryDirectory(prefix="plimsoll") as folder:
-        path = str(model) if named else _saved(model, Path(folder))
+    with ExitStack() as stack:
+        path = str(model) if named else _saved(model, stack)
         tracer = Tracer(check_model(path))
         point = tracer.memory(setup.step(found.target)).point(setup.per_gpu_batch)
         tracer.keep()
@@ -91,10 +90,19 @@ def fits(
     return Feasibility(margin is None or margin >= 0, margin, peak, capacity)
 
 
-def _saved(model: Any, folder: Path) -> str:
-    """The configuration alone: weights are not needed."""
-    path = folder / "model.json"
-    path.write_text(model.to_json(), encoding="utf-8")
+def _saved(model: Any, stack: ExitStack) -> str:
+    """The configuration alone, until the stack is left: weights are not needed."""
+    import tempfile
+
+    from planner_app.errors import ModelError
+    from planner_app.files.writing import reason, write_atomically
+
+    text = model.to_json()
+    try:
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plimsoll")), "model.json")
+        write_atomically(path, text.encode())
+    except OSError as error:
+        raise ModelError(f"The model can't be written for the worker to read: {reason(error)}.") from error
     return str(path)
 
 
