@@ -62,9 +62,9 @@ accuracy: $(READY) ## hold estimates against measurements; the table goes into t
 	$(BIN)/python tests/accuracy
 	$(BIN)/python tests/accuracy/compiled.py
 
-pictures: $(READY) ## every panel as the tests draw it, in build/pictures; one of them is the README's
+pictures: $(READY) ## every panel as the tests draw it, in build/pictures; those of README and guide from there
 	$(BIN)/pytest -q tests/gui -k pictures
-	mkdir -p assets && cp build/pictures/app_light_1280x800.png assets/app.png
+	$(BIN)/python packaging/copy_pictures.py
 
 man: $(READY) ## the man page, from the command line itself
 	$(BIN)/python -m planner_app.commands.reference > packaging/plimsoll.1.new

@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from planner_app.commands import arguments, terminal
-from planner_app.core.checkup import Finding, State, can_plan, checkup, summary
+from planner_app.core.checkup import MARKS, Finding, State, can_plan, checkup, summary
 from planner_app.jobs.looking import look_around, screen
 
 HELP = "check this computer: Python, TensorFlow, GPUs, window, folders"
-MARKS = {State.FINE: ("✓", "green"), State.NOTE: ("•", "yellow"), State.MISSING: ("✗", "bold red")}
+STYLES = {State.FINE: "green", State.NOTE: "yellow", State.MISSING: "bold red"}
 
 
 def add(parser: ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def run(options: Namespace) -> int:
 def show(found: tuple[Finding, ...], console: Console) -> None:
     table = Table.grid(padding=(0, 2, 0, 0))
     for finding in found:
-        mark, style = MARKS[finding.state]
-        table.add_row(Text(mark, style=style), Text(finding.name), Text(finding.text, overflow="fold"))
+        mark = Text(MARKS[finding.state], style=STYLES[finding.state])
+        table.add_row(mark, Text(finding.name), Text(finding.text, overflow="fold"))
     console.print(table)
     console.print(Text(f"\n{summary(found)}", style="green" if can_plan(found) else "bold red"))

@@ -26,6 +26,9 @@ class State(StrEnum):
     MISSING = "missing"  # planning needs it
 
 
+MARKS = {State.FINE: "✓", State.NOTE: "•", State.MISSING: "✗"}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Attributes:
@@ -134,6 +137,11 @@ def summary(findings: Sequence[Finding]) -> str:
     notes = sum(finding.state is State.NOTE for finding in findings)
     rest = f"; {notes} of {len(findings)} points are worth a look" if notes else ""
     return f"All that planning needs is there{rest}."
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    """For a report: a line each."""
+    return "\n".join((*(f"{MARKS[each.state]} {each.name}: {each.text}" for each in findings), summary(findings)))
 
 
 def _python(seen: Seen) -> Finding:

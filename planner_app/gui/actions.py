@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QGraphicsView, QMenu, QMessageBox
 
 from planner_app import __version__
 from planner_app.gui import export
+from planner_app.gui.help.presenter import HelpPresenter
 from planner_app.gui.panel import Panel
 from planner_app.gui.theme import Look
 
@@ -63,6 +64,10 @@ class Actions:
         self.undo = self._action("&Undo", session.undo, Standard.Undo)
         self.redo = self._action("&Redo", session.redo, Standard.Redo)
         self.full = self._action("&Full screen", self._toggle_full_screen, "F11")
+        self.help = HelpPresenter(app)
+        self.guide = self._action("&Guide", self.help.show_guide, Standard.HelpContents)
+        self.keys = self._action("&Keyboard shortcuts", self.help.show_keys)
+        self.checkup = self._action("&Check this computer …", self.help.check_computer)
         self.about = self._action("&About Plimsoll", self._about)
         session.choice_changed.connect(self._on_choice_changed)
         session.model_changed.connect(self._on_choice_changed)
@@ -88,7 +93,7 @@ class Actions:
             ],
             "&Edit": [self.undo, self.redo, None, self.copy_picture, self.copy_numbers],
             "&View": [self.toggles, self._looks(), self.full],
-            "&Help": [self.about],
+            "&Help": [self.guide, self.keys, None, self.checkup, None, self.about],
         }
 
     def offer_export(self, panel: Panel) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from compiled_cases import CASES, CompiledCase
 from estimates import setup_of
-from report import write_readme
+from report import folded, write_readme
 from runs import HERE, KEPT, ROOT, Runs
 
 from planner_app.core.compile_check import CompileCheck
@@ -151,7 +151,8 @@ def markdown(held: Sequence[Held], versions: str) -> str:
     rule = "|".join(["---"] * LEFT + ["---:"] * (len(COLUMNS) - LEFT))
     ordered = sorted(held, key=lambda one: (one.case.case.model, one.case.case.batch, one.case.case.precision))
     rows = "\n".join(f"| {' | '.join(_row(one))} |" for one in ordered)
-    return f"{sentences(held, versions)}\n\n| {' | '.join(COLUMNS)} |\n|{rule}|\n{rows}"
+    table = f"| {' | '.join(COLUMNS)} |\n|{rule}|\n{rows}"
+    return f"{sentences(held, versions)}\n\n{folded(table)}"
 
 
 def _row(one: Held) -> list[str]:

@@ -29,13 +29,18 @@ LEFT = 4  # columns of words; the others are numbers
 
 
 def markdown(compared: Sequence[Compared], versions: str) -> str:
-    """The summary in sentences, then the table."""
+    """The summary in sentences, then the table, folded."""
     ordered = sorted(compared, key=lambda one: (one.case.model, one.case.batch))
     head = " | ".join(COLUMNS)
     rule = "|".join(["---"] * LEFT + ["---:"] * (len(COLUMNS) - LEFT))
     rows = [" | ".join(_row(one)) for one in ordered]
     table = "\n".join(f"| {line} |" for line in (head, *rows)).replace("\n", f"\n|{rule}|\n", 1)
-    return f"{sentences(summary(compared), versions)}\n\n{table}"
+    return f"{sentences(summary(compared), versions)}\n\n{folded(table)}"
+
+
+def folded(table: str) -> str:
+    """Out of a newcomer's way, and one click from everybody else's."""
+    return f"<details><summary>Every case</summary>\n\n{table}\n\n</details>"
 
 
 def sentences(all_of_it: Summary, versions: str) -> str:

@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from planner_app.commands.reference.values import Command, app, read
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "packaging" / "plimsoll.1"
+GUIDE = ROOT / "planner_app" / "data" / "guide"
+WRITTEN = (ROOT / "README.md", ROOT / "RELEASING.md", *sorted(GUIDE.glob("*.md")))
+TYPED = re.compile(r"(?:^    \$? ?|`)(plimsoll [^`\n]*)", re.MULTILINE)  # a line of code, or words between backticks
 OF_WORKERS = {"PLIMSOLL_SCRATCH", "PLIMSOLL_LIFELINE"}  # between a parent and its child
 
 
@@ -72,3 +76,41 @@ def test_that_man_shows_the_page_and_complains_of_nothing(commands: dict[str, Co
 def test_that_mandoc_misses_nothing_but_the_date():
     told = subprocess.run(["mandoc", "-Tlint", str(PAGE)], capture_output=True, text=True, check=False)
     assert [line for line in told.stdout.splitlines() if "missing date" not in line] == []
+
+
+def typed(file: Path) -> Iterator[tuple[str, list[str]]]:
+    """Commands in a text, with their words; what is piped or written elsewhere left out."""
+    for line in TYPED.findall(file.read_text()):
+        words = shlex.split(re.split(r" [|>] | #|\)$", line)[0])
+        if words[1:] and words[1] in COMMANDS:
+            yield words[1], words[2:]
+
+
+@pytest.mark.parametrize("file", WRITTEN, ids=lambda file: file.name)
+def test_that_texts_name_only_options_that_there_are(file: Path, commands: dict[str, Command]):
+    for name, words in typed(file):
+        known = {flag for option in commands[name].options for flag in option.flags}
+        assert {word for word in words if word.startswith("-") and word != "-"} <= known, (name, words)
+
+
+def test_that_examples_in_the_guide_are_understood():
+    """Those with a model: a command that is only named needs no more."""
+    understood = 0
+    for file in sorted(GUIDE.glob("*.md")):
+        for name, words in typed(file):
+            if any("." in word for word in words[:1]):
+                assert parser(name).parse_args([name, *words]).command == name
+                understood += 1
+    assert understood >= 15
+
+
+def test_that_the_guide_tells_of_every_command_with_an_example(commands: dict[str, Command]):
+    text = (GUIDE / "commands.md").read_text()
+    told = re.findall(r"^\| `([a-z-]+)` \| (.+) \| `plimsoll ([a-z-]+)", text, re.MULTILINE)
+    assert sorted(name for name, _, _ in told) == sorted(commands)
+    assert all(name == typed for name, _, typed in told)
+
+
+def test_that_the_readme_leads_to_every_page_of_the_guide():
+    links = set(re.findall(r"\((planner_app/data/guide/[a-z]+\.md)\)", (ROOT / "README.md").read_text()))
+    assert links == {str(page.relative_to(ROOT)) for page in GUIDE.glob("*.md")}

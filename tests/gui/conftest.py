@@ -22,6 +22,14 @@ _open_sessions: list[Session] = []
 PICTURES = Path(__file__).parents[2] / "build" / "pictures"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`-k pictures` chooses every test that draws one."""
+    for item in items:
+        if "take_pictures" in getattr(item, "fixturenames", ()):
+            item.extra_keyword_matches.add("pictures")
+
+
 @pytest.fixture(scope="session")
 def qapp_args() -> list[str]:
     return ["plimsoll"]
