@@ -170,7 +170,7 @@ def test_that_the_help_has_its_pictures(app: App, appearance: Appearance, take_p
     view.close()
     guide = GuideWindow(None, pages(), app.actions.help._keys_page)
     guide.show()
-    for name in ("start", "tour", "commands", KEYS):
+    for name in ("start", "tour", "training", KEYS):
         guide.show_page(name)
         QTest.qWait(30)
         take_pictures(guide, f"guide_{name}")

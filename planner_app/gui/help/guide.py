@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, QUrl
-from PySide6.QtGui import QImage, QKeySequence, QPalette, QTextDocument
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, QTimer, QUrl
+from PySide6.QtGui import QImage, QKeySequence, QPalette, QResizeEvent, QTextDocument
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -20,9 +20,10 @@ from PySide6.QtWidgets import (
 from planner_app.gui.help.pages import KEYS, Page
 from planner_app.gui.help.polish import polish
 
-SIZE = (1000, 720)
+SIZE = (1180, 780)
 LIST_WIDTH = 210
 MARGIN = 18
+REST_MS = 150  # a window that is being drawn larger need not be filled at every step
 UNKNOWN = QTextDocument.ResourceType.UnknownResource
 
 
@@ -32,9 +33,27 @@ class Browser(QTextBrowser):
     def __init__(self, keys: Callable[[], str]) -> None:
         super().__init__()
         self._keys = keys
+        self._rest = QTimer(self, singleShot=True)
+        self._rest.timeout.connect(self.draw_again)
         self.setAccessibleName("Page of the guide")
         self.setOpenExternalLinks(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # the room is known before the page is
         self.document().setDocumentMargin(MARGIN)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._rest.start(REST_MS)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._rest.start(0)  # a page is drawn in the colours of its time
+
+    def draw_again(self) -> None:
+        """The same place of the same page, for another width or other colours."""
+        at = self.verticalScrollBar().value()
+        self.reload()
+        self.verticalScrollBar().setValue(at)
 
     def loadResource(self, kind: int, name: QUrl) -> Any:
         """Pictures no wider than the page, and the page of keys as they are now."""

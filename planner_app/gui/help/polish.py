@@ -1,10 +1,19 @@
-"""Room between lines and around tables: Qt lays Markdown out tightly."""
+"""Room between lines and around tables, ground under code: Qt lays Markdown out tightly."""
 
-from PySide6.QtGui import QColor, QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
+from PySide6.QtGui import (
+    QColor,
+    QTextBlockFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+    QTextFrameFormat,
+    QTextTable,
+)
 
 LINE_PERCENT = 125.0
 GAP = 8
 BEFORE_HEADING = 20
+CODE_MARGIN = 12
 
 
 def polish(document: QTextDocument, code_ground: QColor, lines: QColor) -> None:
@@ -12,9 +21,15 @@ def polish(document: QTextDocument, code_ground: QColor, lines: QColor) -> None:
     cursor.beginEditBlock()
     block = document.begin()
     while block.isValid():
-        form = block.blockFormat()
         cursor.setPosition(block.position())
-        cursor.mergeBlockFormat(_format(form, cursor.currentTable() is not None, block.position() == 0, code_ground))
+        if _is_code(block.blockFormat()):
+            code = QTextBlockFormat()
+            code.setBackground(code_ground)
+            code.setLeftMargin(CODE_MARGIN)
+            code.setBottomMargin(0 if _is_code(block.next().blockFormat()) else GAP)
+            cursor.mergeBlockFormat(code)
+        elif cursor.currentTable() is None:
+            cursor.mergeBlockFormat(_text(block.blockFormat(), block.position() == 0))
         block = block.next()
     cursor.endEditBlock()
     for frame in document.rootFrame().childFrames():
@@ -23,19 +38,19 @@ def polish(document: QTextDocument, code_ground: QColor, lines: QColor) -> None:
             shape.setTopMargin(GAP / 2)
             shape.setBottomMargin(2 * GAP)
             shape.setCellPadding(5)
+            shape.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
             shape.setBorderBrush(lines)
             frame.setFormat(shape)
 
 
-def _format(form: QTextBlockFormat, in_table: bool, first: bool, code_ground: QColor) -> QTextBlockFormat:
+def _is_code(form: QTextBlockFormat) -> bool:
+    return form.hasProperty(QTextFormat.Property.BlockCodeLanguage)
+
+
+def _text(form: QTextBlockFormat, first: bool) -> QTextBlockFormat:
     given = QTextBlockFormat()
-    if form.nonBreakableLines():  # code: nothing between its lines
-        given.setBackground(code_ground)
-        given.setLineHeight(LINE_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-        return given
     given.setLineHeight(LINE_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    given.setBottomMargin(GAP)
     if form.headingLevel() and not first:
         given.setTopMargin(BEFORE_HEADING)
-    if not in_table and form.objectIndex() == -1:
-        given.setBottomMargin(GAP)
     return given

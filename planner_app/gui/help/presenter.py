@@ -84,8 +84,6 @@ class HelpPresenter(QObject):
     def _on_theme_changed(self) -> None:
         if self.checkup is not None:
             self.checkup.show_theme(self._app.appearance.theme)
-        if self.guide is not None and self.guide.isVisible():
-            self.guide.browser.reload()  # colours of links are the page's own
 
     def _keys_page(self) -> str:
         return keys_page(self._keys())
