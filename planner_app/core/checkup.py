@@ -96,13 +96,18 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Everything looked at. Where a part could not be looked at, its `..._trouble` says why."""
+    """Everything looked at. Where a part could not be looked at, its `..._trouble` says why.
+
+    Attributes:
+        origin: How the worker's Python was come by, where it is not Plimsoll's own.
+    """
 
     machine: Machine
     screen: Screen
     folders: tuple[Folder, ...]
     surroundings: Surroundings | None = None
     surroundings_trouble: str = ""
+    origin: str = ""
     started: Started | None = None
     started_trouble: str = ""
     sandbox: tuple[str, ...] = ()
@@ -154,13 +159,14 @@ def _python(seen: Seen) -> Finding:
         return Finding(
             name, State.MISSING, f"{around.executable} is Python {around.python}: Plimsoll needs {wanted}, install one."
         )
-    return Finding(name, State.FINE, f"{around.python}, {around.executable}")
+    origin = f" ({seen.origin})" if seen.origin else ""
+    return Finding(name, State.FINE, f"{around.python}, {around.executable}{origin}")
 
 
 def _tensorflow(seen: Seen) -> Finding:
     name, around = "TensorFlow", seen.surroundings
     if around is None:
-        return Finding(name, State.MISSING, "Not known, since the worker's Python did not answer.")
+        return Finding(name, State.MISSING, "Not known: see Python, above.")
     installed = around.packages.get("tensorflow", "")
     if not installed:
         return Finding(
@@ -180,7 +186,7 @@ def _tensorflow(seen: Seen) -> Finding:
 def _keras(seen: Seen) -> Finding:
     name, around = "Keras", seen.surroundings
     if around is None:
-        return Finding(name, State.MISSING, "Not known, since the worker's Python did not answer.")
+        return Finding(name, State.MISSING, "Not known: see Python, above.")
     installed = around.packages.get("keras", "")
     if not installed:
         return Finding(name, State.MISSING, f"{around.executable} has none: install it with {INSTALL}.")

@@ -16,7 +16,7 @@ from planner_app.core.checkup import Screen, Seen, Started, Surroundings
 from planner_app.errors import Cancelled, PlannerError
 from planner_app.files.folders import folders
 from planner_app.gpu.nvml import machine_gpus
-from planner_app.jobs import protocol
+from planner_app.jobs import protocol, python
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import GIB, CheckUp, Limits, Progress
 
@@ -58,6 +58,7 @@ def look_around(
         folders=folders(),
         surroundings=around,
         surroundings_trouble=around_trouble,
+        origin=python.find().origin if python.is_outside() else "",
         started=started,
         started_trouble=started_trouble,
         sandbox=guards[0].sandbox if guards else (),

@@ -11,12 +11,11 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
-from planner_app.core.checkup import Finding, Screen, checkup
 from planner_app.gui.help.pages import KEYS, Key, keys_page, pages
 from planner_app.gui.task import Task
-from planner_app.jobs.looking import look_around
 
 if TYPE_CHECKING:
+    from planner_app.core.checkup import Finding
     from planner_app.gui.app import App
     from planner_app.gui.help.checkup import CheckupView
     from planner_app.gui.help.guide import GuideWindow
@@ -62,6 +61,9 @@ class HelpPresenter(QObject):
         self._look()
 
     def _look(self) -> None:
+        from planner_app.core.checkup import Screen, checkup  # the window need not wait for them
+        from planner_app.jobs.looking import look_around
+
         self._drop()
         assert self.checkup is not None
         screen = Screen(qt_version, QGuiApplication.platformName())
