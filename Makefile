@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PACKAGERS := $(VENV)/.packagers
 DEMO := planner_app/data/demo.keras
 WRITTEN := build/demo
 
@@ -11,10 +12,11 @@ unexport PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run commands test lint style types imports format accuracy pictures man bench clean distclean
+.PHONY: dist dist-test bundle bundle-test icons deb
+.PHONY: help run commands test lint style types imports format accuracy pictures man bench fuzz reliability clean distclean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(READY) ## the app on the small model that ships with it; without a screen, its commands and a picture of the window
 ifneq ($(or $(DISPLAY),$(WAYLAND_DISPLAY)),)
@@ -72,6 +74,39 @@ man: $(READY) ## the man page, from the command line itself
 
 bench: $(READY) ## how time and memory grow with a model's size
 	@set -e; for script in tests/benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script; done
+
+fuzz: $(READY) ## minutes of changed files, through everything that reads what others wrote; finds are kept in build/fuzz
+	@$(BIN)/python -m pip install --quiet atheris || echo "atheris has no build for this Python: changes are made at random only"
+	$(BIN)/python tests/fuzz --seconds 20 --atheris 10
+
+reliability: $(READY) ## the README's table of long runs, out of tests/reliability/results
+	$(BIN)/python tests/reliability/report.py
+
+dist: $(PACKAGERS) ## wheel and source archive, in dist/
+	$(BIN)/python -m build --outdir dist .
+
+dist-test: dist ## install the wheel in a clean environment and use it
+	$(BIN)/pytest -q tests/packaging/built_dist.py
+
+icons: $(READY) ## the icon in every size, in build/icons
+	$(BIN)/python packaging/make_icons.py
+
+bundle: $(PACKAGERS) icons ## the app as a folder that brings its own Python, without TensorFlow: build/bundle/plimsoll
+	$(BIN)/python -m PyInstaller --noconfirm --log-level ERROR --distpath build/bundle --workpath build/pyinstaller \
+		packaging/plimsoll.spec
+	@echo "Wrote build/bundle/plimsoll: run build/bundle/plimsoll/plimsoll."
+
+bundle-test: bundle ## start the bundle, the AppDir and the Debian package made of it, without a screen
+	$(BIN)/python packaging/make_deb.py
+	sh packaging/make_appdir.sh
+	$(BIN)/pytest -q tests/packaging/built_bundle.py tests/packaging/built_linux.py
+
+deb: bundle ## a Debian package of the bundle, in dist/
+	$(BIN)/python packaging/make_deb.py
+
+$(PACKAGERS): $(READY)
+	@$(BIN)/python -m pip install --quiet --group packaging
+	@touch $@
 
 clean: ## remove what was built and cached, but not the environment
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

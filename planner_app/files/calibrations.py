@@ -18,6 +18,7 @@ FORMAT = "plimsoll calibrations"
 VERSION = 1
 FOLDER_VARIABLE = "PLIMSOLL_CALIBRATIONS"
 MAX_FILE_BYTES = 64 << 20
+MOST_BYTES = 1 << 60  # of memory: far beyond any machine, and every figure made of it is one that computers have
 
 
 class _File(msgspec.Struct):
@@ -120,9 +121,15 @@ def _read(path: Path) -> tuple[Calibration, ...]:
         why = "it is another kind of file" if read.format != FORMAT else "a newer plimsoll wrote it: update this one"
         raise PlannerError(f"{str(path)!r} holds no calibrations that can be read: {why}.")
     for each in read.calibrations:
-        if not each.samples or any(not s.measured_bytes or s.estimated_bytes <= 0 for s in each.samples):
-            raise PlannerError(f"{str(path)!r} holds a calibration of {each.device} without measurements.")
+        if not each.samples or not all(map(_makes_sense, each.samples)):
+            raise PlannerError(f"{str(path)!r} holds a calibration of {each.device} whose measurements make no sense.")
     return read.calibrations
+
+
+def _makes_sense(sample: Sample) -> bool:
+    sizes = (sample.estimated_bytes, *sample.measured_bytes)
+    others = (sample.outside_bytes or 0, sample.limit_bytes or 0)
+    return bool(sample.measured_bytes) and all(0 < n < MOST_BYTES for n in sizes) and max(map(abs, others)) < MOST_BYTES
 
 
 def installed(package: str) -> str:

@@ -30,6 +30,7 @@ HOURLY, TO_BUY = "usd_per_hour", "usd"
 NEEDED = ("device", "provider", "date")
 COLUMNS = (*NEEDED, HOURLY, TO_BUY, "note")
 MOST_TOLD = 5  # slips in one message
+MOST_SLIPS = 100  # then it is another kind of file, and looking for names like those in it would take minutes
 LARGEST_USD = 1e9
 QUOTE = "quote"
 
@@ -55,6 +56,8 @@ def read_prices(path: Path, catalogue: Catalogue) -> tuple[PriceLine, ...]:
             lines.append(_line(row, catalogue))
         except DeviceError as error:
             slips.append(f"line {number}: {str(error).rstrip('.')}")
+            if len(slips) == MOST_SLIPS:
+                break
     if slips:
         more = f"; and {len(slips) - MOST_TOLD} more" if len(slips) > MOST_TOLD else ""
         raise DeviceError(f"No price of {path} was taken over: {'; '.join(slips[:MOST_TOLD])}{more}.")

@@ -160,5 +160,5 @@ def error_of(event: Failed) -> PlannerError:
 def _decoded(event: Finished, result_type: type[T]) -> T:
     try:
         return msgspec.json.decode(event.result, type=result_type)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise WorkerError("The worker's answer is not what was asked for.", str(error)) from error

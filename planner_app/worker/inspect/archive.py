@@ -14,6 +14,7 @@ MAX_MEMBERS = 10_000
 MAX_DIRECTORY_BYTES = 8 << 20  # their list, with long names
 MAX_RATIO = 200  # deflate reaches 1030 on zeros; configurations stay under 100
 RATIO_FLOOR_BYTES = 1 << 20  # small members may be as regular as they like
+UNREADABLE = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)  # a UnicodeDecodeError is a ValueError
 READABLE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 WEIGHTS = "model.weights.h5"
@@ -37,7 +38,7 @@ class Archive:
         try:
             with self.zip.open(member) as file:
                 data = file.read(MAX_JSON_BYTES + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        except (*UNREADABLE, zlib.error, EOFError, RuntimeError) as error:
             raise Refused(f"{name!r} in it is damaged ({error}). Save or copy the model again") from None
         if len(data) > MAX_JSON_BYTES:
             raise Refused(f"{name!r} in it is larger than it says. The archive was made to mislead")
@@ -76,7 +77,7 @@ def open_archive(source: Source) -> Archive:
         opened = zipfile.ZipFile(window)
         del window.most_bytes
         infos = opened.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, OverflowError, UnicodeDecodeError) as error:
+    except (*UNREADABLE, OverflowError) as error:
         raise Refused(f"the archive is damaged or cut short ({error}). Save or copy the model again") from None
     if len(infos) > MAX_MEMBERS:
         raise Refused(f"the archive holds {len(infos)} members, expected at most {MAX_MEMBERS}")

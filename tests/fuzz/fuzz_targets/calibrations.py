@@ -1,0 +1,27 @@
+"""Files of calibrations: brought here from another machine, found again, spoken of."""
+
+from fuzz_changes import changed_json as mutate
+
+from fuzz_targets.common import READ, corpus, emptied, refused, written
+from planner_app.core.calibrate import sentence, uncalibrated_limit
+from planner_app.errors import PlannerError
+from planner_app.files.calibrations import Calibrations
+
+KIND = "file of the app's own"
+__all__ = ["KIND", "mutate", "run", "seeds"]
+
+
+def seeds() -> list[bytes]:
+    return corpus("calibrations/*.json")
+
+
+def run(data: bytes) -> str:
+    store = Calibrations(emptied("calibrations"))
+    try:
+        for each in store.take_in(written(data, "brought.json")):
+            sentence(each)
+            uncalibrated_limit(1 << 30, each)
+            store.find(each.device, xla=each.xla)
+    except PlannerError as error:
+        return refused(error)
+    return READ

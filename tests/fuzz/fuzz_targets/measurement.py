@@ -1,0 +1,26 @@
+"""Files of measurements, and the summary made of one."""
+
+import msgspec
+from fuzz_changes import changed_json as mutate
+
+from fuzz_targets.common import READ, corpus, refused, written
+from planner_app.core.calibrate import teaches
+from planner_app.errors import PlannerError
+from planner_app.files.measurements import read_measurement, summary
+
+KIND = "measurement"
+__all__ = ["KIND", "mutate", "run", "seeds"]
+
+
+def seeds() -> list[bytes]:
+    return corpus("measurement/*.json")
+
+
+def run(data: bytes) -> str:
+    try:
+        measured = read_measurement(written(data, "measured.json"))
+    except PlannerError as error:
+        return refused(error)
+    msgspec.json.encode(summary(measured))
+    teaches(measured)
+    return READ
