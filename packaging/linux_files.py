@@ -1,17 +1,26 @@
-"""What a Linux desktop wants to know of the app, laid out below a prefix: menu entry, store page, file types, icons.
+"""What Linux wants to know of the app, laid out below a prefix: menu entry, store page, file types, icons, manual.
 
 python packaging/linux_files.py build/linux/usr
 """
 
+import gzip
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import make_icons
 from release import ROOT, this_release
+
+sys.path.insert(0, str(ROOT))
+from planner_app.commands.completion import script
 
 HERE = Path(__file__).parent
 ID = "local.plimsoll.plimsoll"
+COMPLETIONS = {
+    "bash": "bash-completion/completions/plimsoll",
+    "zsh": "zsh/vendor-completions/_plimsoll",
+    "fish": "fish/vendor_completions.d/plimsoll.fish",
+}
 
 
 def install(prefix: Path) -> None:
@@ -19,8 +28,13 @@ def install(prefix: Path) -> None:
     _write(share / "applications" / "plimsoll.desktop", (HERE / "linux" / "plimsoll.desktop").read_text())
     _write(share / "mime" / "packages" / "plimsoll.xml", (HERE / "linux" / "mime.xml").read_text())
     _write(share / "metainfo" / f"{ID}.metainfo.xml", metainfo())
+    manual = share / "man" / "man1" / "plimsoll.1.gz"
+    manual.parent.mkdir(parents=True, exist_ok=True)
+    manual.write_bytes(gzip.compress((HERE / "plimsoll.1").read_bytes(), mtime=0))
+    for shell, place in COMPLETIONS.items():
+        _write(share / place, script(shell))
     icons = ROOT / "build" / "icons"
-    subprocess.run([sys.executable, str(HERE / "make_icons.py"), str(icons)], check=True, stdout=subprocess.DEVNULL)
+    make_icons.make(icons)
     shutil.copytree(icons / "hicolor", share / "icons" / "hicolor", dirs_exist_ok=True)
 
 

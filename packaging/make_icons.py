@@ -11,7 +11,7 @@ from pathlib import Path
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 from PySide6.QtCore import QBuffer, QIODevice, QRectF, Qt
-from PySide6.QtGui import QGuiApplication, QImage, QPainter
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
 ROOT = Path(__file__).parents[1]
@@ -67,7 +67,6 @@ def make(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    app = QGuiApplication(sys.argv[:1])
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "icons"
     make(target)
     print(f"Wrote {target}: {len(SIZES)} sizes, plimsoll.ico, plimsoll.icns.")

@@ -16,7 +16,7 @@ class Release:
 
 
 def this_release() -> Release:
-    """The newest heading of the change log says when: "## 0.1.0, 2026-12-01", or "## 0.1.0, not released yet"."""
+    """The newest heading of the change log says when: "## 1.2.3, 2026-12-01", or "## 1.2.3, not released yet"."""
     version = _found(r'^__version__ = "(.+)"$', ROOT / "planner_app" / "__init__.py")
     heading = _found(r"^## (.+)$", ROOT / "CHANGELOG.md")
     named, _, when = heading.partition(", ")

@@ -1,6 +1,7 @@
 """A picture of the window for those who have no screen: drawn when all is there, then the app leaves by itself."""
 
 import sys
+from types import TracebackType
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -26,6 +27,11 @@ class Portrait(QObject):
         self._timer.timeout.connect(self._look)
         self._timer.start()
 
+    def give_up(self, kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        """A bug: there will be no picture."""
+        sys.__excepthook__(kind, error, at)
+        self._leave()
+
     def _look(self) -> None:
         session = self._app.session
         lines = session.choice.lines()
@@ -35,15 +41,17 @@ class Portrait(QObject):
             self._draw()
 
     def _draw(self) -> None:
-        self._timer.stop()
         try:
             export.save(self._path, export.png_of(self._app.window))
             self.code = 0
         except PlannerError as error:
             sys.stderr.write(f"plimsoll: {error}\n")
-        self._app.window.close()
+        self._leave()
 
     def _on_failed(self, why: str) -> None:
-        self._timer.stop()
         sys.stderr.write(f"plimsoll: {why}\n")
+        self._leave()
+
+    def _leave(self) -> None:
+        self._timer.stop()
         self._app.window.close()

@@ -29,7 +29,7 @@ def start(path: str | None = None, picture: str | None = None) -> int:
     qt.setApplicationDisplayName("Plimsoll")
     qt.setDesktopFileName("plimsoll")
     qt.setWindowIcon(QIcon(str(ICON)))
-    sys.excepthook = _report if not picture else _give_up
+    sys.excepthook = _report
     garbage = Garbage()
     app = App(qt)
     app.window.show()
@@ -37,6 +37,8 @@ def start(path: str | None = None, picture: str | None = None) -> int:
     if path is not None:
         QTimer.singleShot(0, lambda: app.open(path))
     portrait = Portrait(app, picture) if picture else None
+    if portrait is not None:
+        sys.excepthook = portrait.give_up  # nobody sits in front of a window that could tell them
     awake = _let_python_hear_signals(app)
     code = qt.exec()
     awake.stop()
@@ -71,12 +73,6 @@ def _let_python_hear_signals(app: App) -> QTimer:
     timer.start(300)
     timer.timeout.connect(lambda: None)
     return timer
-
-
-def _give_up(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-    """A bug where nobody sits in front of a window that could tell them."""
-    sys.__excepthook__(kind, error, at)
-    QApplication.closeAllWindows()
 
 
 def _report(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
