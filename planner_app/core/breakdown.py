@@ -81,7 +81,7 @@ def snapshot(trace: StepTrace, buffers: Buffers, batch: int, move: int) -> Snaps
     later = later_phases(trace)
     held = [attributed(trace, buffers, sizes, later, buffer, move) for buffer in alive]
     held.append(Held("", "", Term.CONSTANTS, constant_bytes(trace, buffers, batch)))
-    source = trace.sources[trace.operations[buffers.operations[move]].source] if buffers.operations[move] >= 0 else None
+    source = trace.sources[trace.operation(buffers.operations[move]).source] if buffers.operations[move] >= 0 else None
     if source and source.phase is not Phase.FORWARD:
         held = [kept_for_backward(each) for each in held]
     return Snapshot(
@@ -102,7 +102,7 @@ def attributed(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list
     """A buffer that is alive after a move: whose it is then, and what for. `later` is what `later_phases` says."""
     size = sizes[buffers.size[buffer]]
     owner, maker = buffers.owner[buffer], buffers.maker[buffer]
-    source = trace.sources[trace.operations[maker].source] if maker != BEFORE else None
+    source = trace.sources[trace.operation(maker).source] if maker != BEFORE else None
     if owner >= 0 and buffers.owned_from[buffer] <= move:  # a gradient may become a slot later
         variable = trace.variables[owner]
         return Held(source.name if source else variable.name, variable.layer, _ROLE_TERM[variable.role], size)
@@ -135,7 +135,7 @@ _BIT = {Phase.FORWARD: 1, Phase.BACKWARD: 2, Phase.UPDATE: 4}
 def later_phases(trace: StepTrace) -> list[int]:
     """For each value the phases that read it, through whatever shares its buffer."""
     phases = [0] * len(trace.values)
-    for operation in trace.operations:
+    for operation in (*trace.operations, *trace.adding):
         bit = _BIT[trace.sources[operation.source].phase]
         for read in operation.reads:
             phases[read] |= bit

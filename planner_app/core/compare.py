@@ -106,7 +106,7 @@ def estimated_timeline(memory: Memory, batch: int) -> Timeline:
         buffer, sign = (entry, 1) if entry >= 0 else (~entry, -1)
         maker = buffers.maker[buffer]
         size = sign * sizes[buffers.size[buffer]]
-        source = trace.sources[trace.operations[maker].source] if maker >= 0 else None
+        source = trace.sources[trace.operation(maker).source] if maker >= 0 else None
         origin = Origin(source.name, source.layer, str(source.phase)) if source else Origin("before the step")
         in_use = in_use + size if book is None else book[place - buffers.last_step]
         number = origins.setdefault(origin, len(origins))

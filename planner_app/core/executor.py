@@ -5,11 +5,12 @@ read stays alive. Which one is slow changes from process to process; every seed 
 """
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
 
-from planner_app.core.trace import StepTrace
+from planner_app.core.trace import Operation, StepTrace
 
 # executor.cc kOpIsExpensiveThresholdCycles, at some 2.5 GHz: cheaper kernels run where they became ready.
 EXPENSIVE_SECONDS = 8000 / 2.5e9
@@ -28,18 +29,29 @@ class _Thread:
 
 
 def thread_pool_order(trace: StepTrace, batch: int, threads: int, seed: int) -> list[int]:
-    """A schedule: operations as they begin (`n`) and end (`~n`)."""
+    """A schedule: operations as they begin (`n`) and end (`~n`); of both kinds of step where they take turns."""
     random = Random(seed)
+    first = len(trace.operations)
+    return [
+        *_order(trace, trace.adding, first, batch, threads, random),
+        *_order(trace, trace.operations, 0, batch, threads, random),
+    ]
+
+
+def _order(
+    trace: StepTrace, operations: Sequence[Operation], first: int, batch: int, threads: int, random: Random
+) -> list[int]:
+    """One step whose operations are numbered from `first` on."""
     work = [size.at(batch) for size in trace.sizes]
     slow = [SLOW.get(source.type, 1) for source in trace.sources]
     seconds = [
         (FASTEST_SECONDS + work[op.work] * slow[op.source] / WORK_PER_SECOND) * random.lognormvariate(0.0, SPREAD)
         if op.work
         else FASTEST_SECONDS
-        for op in trace.operations
+        for op in operations
     ]
-    waits = [op.waits for op in trace.operations]
-    pool = deque(number for number, op in enumerate(trace.operations) if not op.waits)
+    waits = [op.waits for op in operations]
+    pool = deque(number for number, op in enumerate(operations) if not op.waits)
     team = [_Thread(deque()) for _ in range(threads)]
     idle = set(range(threads))
     events: list[tuple[float, int]] = []
@@ -51,7 +63,7 @@ def thread_pool_order(trace: StepTrace, batch: int, threads: int, seed: int) -> 
             queue = thread.ready or pool
             if queue:
                 thread.running = queue.popleft()
-                schedule.append(thread.running)
+                schedule.append(first + thread.running)
                 heappush(events, (now + seconds[thread.running], number))
                 idle.discard(number)
         if not events:
@@ -59,17 +71,16 @@ def thread_pool_order(trace: StepTrace, batch: int, threads: int, seed: int) -> 
         now, number = heappop(events)
         thread = team[number]
         done = thread.running
-        schedule.append(~done)
+        schedule.append(~(first + done))
         idle.add(number)
-        _hand_on(trace, done, waits, seconds, thread.ready, pool)
+        told = (then - first for then in operations[done].then)
+        _hand_on(told, waits, seconds, thread.ready, pool)
 
 
-def _hand_on(
-    trace: StepTrace, done: int, waits: list[int], seconds: list[float], inline: deque[int], pool: deque[int]
-) -> None:
+def _hand_on(told: Iterable[int], waits: list[int], seconds: list[float], inline: deque[int], pool: deque[int]) -> None:
     """executor.cc ScheduleReady: cheap kernels stay on this thread, and one expensive one if there is nothing else."""
     expensive = -1
-    for then in trace.operations[done].then:
+    for then in told:
         waits[then] -= 1
         if waits[then]:
             continue

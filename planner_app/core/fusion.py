@@ -114,7 +114,7 @@ class _Fusion:
                 operations.append(_kernel(operation, reads, makes))
             elif any(self._is_wanted_by_reduction(made) for made in operation.makes):
                 operations.append(_kernel(operation, (), ()))  # a kernel at other batches
-        return replace(self.trace, operations=(*zeros, *operations), values=tuple(self.values))
+        return replace(self.trace, operations=(*zeros, *operations), values=tuple(self.values), adding=())
 
     def _early_zeros(self, operation: Operation, makes: tuple[int, ...]) -> tuple[int, ...]:
         """Zeros that are there long before something is added into them.

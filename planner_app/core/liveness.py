@@ -29,7 +29,7 @@ class Buffers:
         scratch: For each buffer, whether it was asked for as scratch memory.
         moves: Buffers in the order of events: `n` when buffer n is taken, `~n` when it is given back.
         operations: For each move the operation that made it.
-        last_step: Where in `moves` the last step begins.
+        last_step: Where in `moves` the last step begins; where steps take turns, the last turn of both.
         before: How many moves come before the first step; each takes a variable's buffer, which has its number.
         constants: Values that are folded: kept from step to step.
     """
@@ -59,7 +59,10 @@ def folded_values(trace: StepTrace, batch: int) -> frozenset[int]:
 def replay(
     trace: StepTrace, folded: frozenset[int] = frozenset(), schedule: Sequence[int] | None = None, steps: int = STEPS
 ) -> Buffers:
-    """Some steps in a row. A schedule names operations as they begin (`n`) and end (`~n`); without one, one by one."""
+    """Some steps in a row, each behind one that adds up gradients where there is that kind.
+
+    A schedule names operations as they begin (`n`) and end (`~n`); without one, they run one by one.
+    """
     run = _Replay(trace, folded)
     last = 0
     for _ in range(steps):
@@ -102,7 +105,8 @@ class _Replay:
             self.owner[buffer] = variable
         self.before = len(self.moves)
         self.readers = [0] * len(trace.values)
-        for operation in trace.operations:
+        self._numbered = (*trace.operations, *trace.adding)
+        for operation in self._numbered:
             for read in operation.reads:
                 self.readers[read] += 1
         for value in trace.values:
@@ -112,7 +116,7 @@ class _Replay:
     def constants(self) -> list[int]:
         """What is folded is kept, but for what only other folded operations read."""
         kept: set[int] = set()
-        for operation in self.trace.operations:
+        for operation in self._numbered:
             if not any(made in self.folded for made in operation.makes):
                 kept.update(read for read in operation.reads if read in self.folded)
         return sorted(kept)
@@ -120,11 +124,12 @@ class _Replay:
     def step(self, schedule: Iterable[int] | None) -> None:
         """One step; the variables' buffers stay for the next one."""
         self.buffer_of = [-1] * len(self.trace.values)
-        operations = self.trace.operations
+        operations = self._numbered
         if schedule is None:
-            for number, operation in enumerate(operations):
-                self._begin(number, operation)
-                self._end(number, operation)
+            count = len(self.trace.operations)
+            for number in (*range(count, len(operations)), *range(count)):
+                self._begin(number, operations[number])
+                self._end(number, operations[number])
             return
         for entry in schedule:
             if entry >= 0:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from planner_app.core.allocate import STARTS, Peak, allocate, live, state_bytes
+from planner_app.core.allocate import AS_LOADED, STARTS, Peak, allocate, live, state_bytes
 from planner_app.core.executor import thread_pool_order
 from planner_app.core.fusion import fused, narrow_reductions
 from planner_app.core.liveness import STEPS, Buffers, folded_values, replay
@@ -133,7 +133,7 @@ class Memory:
         expected, buffers = self.point(batch).peak, self.buffers(batch)
         growth = self.setup.target == "cpu"
         book: list[int] = []
-        for start in STARTS:
+        for start in STARTS if growth else (AS_LOADED,):
             book.clear()
             if allocate(self.trace, buffers, batch, growth=growth, start=start, book=book) == expected:
                 break

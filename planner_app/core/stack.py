@@ -171,4 +171,4 @@ def _pieces(trace: StepTrace, buffers: Buffers, batch: int) -> Iterator[_Piece]:
 
 def _sources(trace: StepTrace, buffers: Buffers) -> Numbers:
     made_by = np.array(buffers.operations[buffers.last_step :], dtype=np.intp)
-    return np.array([operation.source for operation in trace.operations], dtype=np.intp)[made_by]
+    return np.array([operation.source for operation in (*trace.operations, *trace.adding)], dtype=np.intp)[made_by]

@@ -131,6 +131,8 @@ class StepTrace:
     """One training step. `operations` stand in the order a GPU runs them: first in, first out.
 
     Attributes:
+        adding: The other kind of step where gradients are added up over several of them: it takes turns with
+            `operations`, which update. Its operations are numbered after those.
         constant_bytes: Constants that stay from step to step, all together.
         constants: More of them, which grow with the batch.
         layers: Path and class of every layer, in the model's order.
@@ -142,11 +144,16 @@ class StepTrace:
     values: tuple[Value, ...]
     sizes: tuple[Size, ...]
     variables: tuple[Variable, ...]
+    adding: tuple[Operation, ...] = ()
     constant_bytes: int = 0
     constants: tuple[Constant, ...] = ()
     layers: tuple[tuple[str, str], ...] = ()
     xla: bool = False
     warnings: tuple[str, ...] = field(default=())
+
+    def operation(self, number: int) -> Operation:
+        count = len(self.operations)
+        return self.operations[number] if number < count else self.adding[number - count]
 
     def constants_at(self, batch: int) -> list[int]:
         """Bytes of the constants that there are at this batch and that grow with it."""

@@ -24,7 +24,7 @@ from planner_app.files.writing import BEGIN, keep
 
 T = TypeVar("T")
 
-FORMAT = "plimsoll trace 1"
+FORMAT = "plimsoll trace 2"
 MOST_BYTES = 1 << 30  # of the whole folder; the oldest entries go first
 FOLDER_VARIABLE = "PLIMSOLL_CACHE"
 

@@ -45,11 +45,7 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
         # OwnedMultiDeviceIterator with a device-side prefetch of one: the next batch is there before this one is done.
         ahead = {f"prefetched_{name}": entry for name, entry in variables.items() if entry[2] is Role.INPUT}
         variables |= ahead
-    trace, undecided = _followed(graph, sources, variables, assume=True)
-    if undecided:
-        # A branch whose condition is known only when the step runs: both ways are followed, the larger one is kept.
-        other, _ = _followed(graph, sources, variables, assume=False)
-        trace = max(trace, other, key=_live_bytes)
+    trace = _followed(graph, sources, variables, take_turns=not setup.xla)
     if setup.target == "cpu" and not setup.xla:
         trace = _with_crowding(trace, graph, meta_graph(definition, meta.collection_def["train_op"].node_list.value))
     return replace(trace, layers=names.layers, xla=setup.xla)
@@ -74,24 +70,51 @@ def _with_crowding(trace: StepTrace, graph: Graph, meta: Any) -> StepTrace:
 
 
 def _followed(
-    graph: Graph, sources: tuple[Source, ...], variables: dict[str, tuple[Any, Any, Role, str]], assume: bool
-) -> tuple[StepTrace, bool]:
-    unroller = Unroller(graph, variables, assume)
-    unroller.run()
-    operations = unroller.finished()
+    graph: Graph, sources: tuple[Source, ...], variables: dict[str, tuple[Any, Any, Role, str]], take_turns: bool
+) -> StepTrace:
+    """Both ways of a branch whose condition is known only when the step runs: the larger one is kept.
+
+    A branch that is taken every so many steps makes two kinds of them, and both are kept where steps `take_turns`:
+    what one leaves behind in the allocator's pool, the other finds.
+    """
+
+    def run(**ways: Any) -> Unroller:
+        unroller = Unroller(graph, variables, **ways)
+        unroller.run()
+        return unroller
+
+    def larger(first: Unroller, **ways: Any) -> Unroller:
+        return max(first, run(**ways), key=lambda unroller: _live_bytes(_as_trace(graph, sources, unroller)))
+
+    found = run()
+    if found.undecided:
+        found = larger(found, assume=False)
+    if not found.takes_turns:
+        return _as_trace(graph, sources, found)
+    if not take_turns:
+        return _as_trace(graph, sources, larger(found, assume=found.assume, turn=False))
+    adding = run(assume=found.assume, turn=False, after=found)
+    found.sparse = adding.sparse = found.sparse | adding.sparse  # copied when it is read, whichever step does
+    return _as_trace(graph, sources, found, adding)
+
+
+def _as_trace(
+    graph: Graph, sources: tuple[Source, ...], unroller: Unroller, adding: Unroller | None = None
+) -> StepTrace:
+    operations, added = unroller.finished(), adding.finished() if adding else ()
     constants = [graph.size(node.shapes[0], node.dtypes[0]) for node in graph.nodes if node.type == "Const"]
     handles = 0 if graph.on_gpu else HANDLE_BYTES * len(unroller.variables)
-    trace = StepTrace(
-        sources=_with_updated_layers(sources, operations, unroller.variables),
+    return StepTrace(
+        sources=_with_updated_layers(sources, (*operations, *added), unroller.variables),
         operations=operations,
         values=tuple(unroller.values),
         variables=unroller.variables,
+        adding=added,
         constant_bytes=handles + sum(size.constant for size in constants),
         constants=tuple(Constant(unroller.size_index(size)) for size in constants if not size.constant),
         sizes=tuple(unroller.sizes),
         warnings=tuple(unroller.warnings),
     )
-    return trace, bool(unroller.undecided)
 
 
 def _live_bytes(trace: StepTrace) -> int:

@@ -57,13 +57,27 @@ class Frame:
 
 
 class Unroller:
-    """One run through the graph. `variables` tells shape, dtype, role and layer of each resource; a branch whose
-    condition is not known goes the way of `assume`."""
+    """One run through the graph. `variables` tells shape, dtype, role and layer of each resource.
 
-    def __init__(self, graph: Graph, variables: dict[str, tuple[Any, Any, Role, str]], assume: bool = True) -> None:
-        self.graph, self.assume = graph, assume
-        self.sizes: dict[Size, int] = {Size(): 0}
-        self.values: list[Value] = []
+    Attributes:
+        assume: The way a branch goes whose condition is not known.
+        turn: The way a branch goes that is taken every so many steps.
+        first: The number of the first operation: one run's operations can be numbered after another's.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        variables: dict[str, tuple[Any, Any, Role, str]],
+        *,
+        assume: bool = True,
+        turn: bool = True,
+        after: Unroller | None = None,
+    ) -> None:
+        self.graph, self.assume, self.turn = graph, assume, turn
+        self.first = len(after.operations) if after else 0
+        self.sizes: dict[Size, int] = after.sizes if after else {Size(): 0}
+        self.values: list[Value] = after.values if after else []
         self.operations: list[list[Any]] = []
         self.warnings: dict[str, None] = {}
         self.variables = tuple(
@@ -71,7 +85,7 @@ class Unroller:
             for name, (shape, dtype, role, layer) in variables.items()
         )
         self._numbers = {variable.name: number for number, variable in enumerate(self.variables)}
-        self.undecided: set[str] = set()
+        self.undecided = self.takes_turns = False
         self.sparse: set[int] = set()
         self._inference = Inference()
         self._queue: deque[tuple[Node, Frame, int]] = deque()
@@ -174,11 +188,21 @@ class Unroller:
 
     def _switch(self, node: Node, inputs: list[Token]) -> list[Token | None]:
         data, predicate = inputs
-        if predicate.constant is None:
-            self.undecided.add(node.name)
-        taken = self.assume if predicate.constant is None else bool(predicate.constant)
+        if predicate.constant is not None:
+            taken = bool(predicate.constant)
+        elif self._is_turn(node):
+            self.takes_turns, taken = True, self.turn
+        else:
+            self.undecided, taken = True, self.assume
         token = self._same(data)
         return [None, token] if taken else [token, None]
+
+    def _is_turn(self, switch: Node) -> bool:
+        """Keras' base_optimizer.py: `(iterations + 1) % gradient_accumulation_steps == 0`."""
+        condition = self.graph.nodes[switch.inputs[1][0]]
+        while condition.type in kernels.ALIAS:
+            condition = self.graph.nodes[condition.inputs[0][0]]
+        return condition.type == "Equal" and any(self.graph.nodes[n].type == "FloorMod" for n, _ in condition.inputs)
 
     def _touch(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
         row[6] = inputs[0].variable
@@ -301,7 +325,8 @@ class Unroller:
         for source, reads, makes, then, waits, access, variable, work in self.operations:
             if access == Access.READ and variable in self.sparse:
                 access = Access.COPY
-            rows.append(Operation(source, tuple(reads), tuple(makes), tuple(then), waits, access, variable, work))
+            following = tuple(self.first + number for number in then)
+            rows.append(Operation(source, tuple(reads), tuple(makes), following, waits, access, variable, work))
         return tuple(rows)
 
 

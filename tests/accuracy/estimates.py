@@ -72,4 +72,4 @@ def _live_operation(memory: Memory, batch: int) -> str:
     """Who takes the last byte of `live_bytes`: to find the place when it is not the measured one."""
     buffers = memory.buffers(batch)
     operation = buffers.operations[live(memory.trace, buffers, batch)[1]]
-    return memory.trace.sources[memory.trace.operations[operation].source].name if operation >= 0 else ""
+    return memory.trace.sources[memory.trace.operation(operation).source].name if operation >= 0 else ""

@@ -51,7 +51,8 @@ class Step:
         handle = self.make("VarHandleOp")
         return self.run("Assign", handle, value, access=access, variable=variable, **more)
 
-    def trace(self, **more) -> StepTrace:
+    def trace(self, adding: int | None = None, **more) -> StepTrace:
+        """`adding` is the first operation of the kind of step that only adds up gradients; the rest stand before it."""
         maker = {made: number for number, row in enumerate(self.rows) for made in row["makes"]}
         edges = [[*(maker[read] for read in row["reads"]), *row["after"]] for row in self.rows]
         operations = []
@@ -59,9 +60,11 @@ class Step:
             columns = {key: value for key, value in row.items() if key != "after"}
             then = tuple(later for later, earlier in enumerate(edges) for each in earlier if each == number)
             operations.append(Operation(number, then=then, waits=len(edges[number]), **columns))
+        border = len(operations) if adding is None else adding
         return StepTrace(
             sources=tuple(self.sources),
-            operations=tuple(operations),
+            operations=tuple(operations[:border]),
+            adding=tuple(operations[border:]),
             values=tuple(self.values),
             sizes=tuple(self.sizes),
             variables=tuple(self.variables),

@@ -1,10 +1,11 @@
 """Who is alive when: steps of a few operations, their memory taken and given back worked out by hand."""
 
+import pytest
 from steps import Step, live_bytes, replayed, story
 
 from planner_app.core.allocate import live, state_bytes
 from planner_app.core.liveness import folded_values
-from planner_app.core.trace import Access, Constant, Role, Size
+from planner_app.core.trace import Access, Constant, Role, Size, StepTrace
 
 MIB = 1 << 20
 
@@ -264,3 +265,27 @@ def test_that_the_move_of_the_peak_is_told():
     peak, move = live(trace, buffers, 1)
     assert peak == 110
     assert trace.sources[trace.operations[buffers.operations[move]].source].type == "B"
+
+
+def adding_up(extra: int) -> StepTrace:
+    """Gradients of 100 bytes are added up in a variable, with some bytes beside; or an update of 10 is made of them."""
+    step = Step()
+    kept = step.variable(100, Role.OPTIMIZER)
+    made = step.make("Gradient", size=100)
+    step.make("Update", made, size=10)
+    gradient = step.make("Gradient", size=100)
+    step.make("Other", gradient, size=extra)
+    added = step.make("Add", gradient, step.read(kept), size=100, forward=(gradient,))
+    step.assign(kept, added, Access.REPLACE)
+    return step.trace(adding=2)
+
+
+def test_that_a_step_that_adds_up_takes_turns_with_one_that_updates():
+    trace = adding_up(extra=50)
+    assert story(trace) == [+100, +50, -50, -100, +100, +10, -10, -100]
+    assert [trace.operation(number).source for number in range(8)] == list(range(8))
+
+
+@pytest.mark.parametrize(("extra", "live"), [(50, 100 + 100 + 50), (5, 100 + 100 + 10)])
+def test_that_the_peak_is_that_of_either_kind_of_step(extra: int, live: int):
+    assert live_bytes(adding_up(extra)) == live
