@@ -1,5 +1,6 @@
 """Devices as the XLA compiler is told of them: from OpenXLA's published list, else worked out from the catalogue."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,23 +12,8 @@ from planner_app.core.target import Target, derived_target
 PUBLISHED_FILE = Path(__file__).parent.parent / "data" / "targets.json"
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    device: str
-    name: str
-    compute_capability: tuple[int, int]
-    core_count: int
-    fpus_per_core: int
-    shared_memory_per_core: int
-    shared_memory_per_block_optin: int
-    threads_per_core_limit: int
-    memory_bandwidth: int
-    l2_cache_size: int
-    clock_rate_ghz: float
-    device_memory_size: int
-
-
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    targets: tuple[_Entry, ...]
+    targets: dict[str, Target]
     about: tuple[str, ...] = ()
 
 
@@ -40,10 +26,4 @@ def target_of(device: Device) -> Target:
 def published_targets() -> dict[str, Target]:
     """By the device's name in the catalogue."""
     read = msgspec.json.decode(PUBLISHED_FILE.read_bytes(), type=_File)
-    return {entry.device: _target(entry) for entry in read.targets}
-
-
-def _target(entry: _Entry) -> Target:
-    figures = msgspec.structs.asdict(entry)
-    del figures["device"]
-    return Target(**figures, published=True)
+    return {name: replace(target, published=True) for name, target in read.targets.items()}

@@ -20,15 +20,17 @@ class Task(QObject):
     finished = Signal(object)
     failed = Signal(str, str)  # a sentence, and detail
     stopped = Signal()
+    _handed = Signal(object)
     _ended = Signal(object)
 
     def __init__(self, deed: Callable[["Task"], Any]) -> None:
-        """`deed` is called in the thread with this task: it emits `progressed` and `told`, and heeds `cancelled`."""
+        """`deed` is called in the thread with this task: it calls `tell` and `hand_over`, and heeds `cancelled`."""
         super().__init__()
         self.cancelled = threading.Event()
         self._dropped = False
         self._deed = deed
         self._thread = threading.Thread(target=self._run)
+        self._handed.connect(self._on_handed)
         self._ended.connect(self._on_ended)
 
     def start(self) -> None:
@@ -54,6 +56,9 @@ class Task(QObject):
         if not self.cancelled.is_set():
             self.progressed.emit(event)
 
+    def hand_over(self, part: object) -> None:
+        self._handed.emit(part)
+
     def _run(self) -> None:
         try:
             self._ended.emit(self._deed(self))
@@ -61,6 +66,10 @@ class Task(QObject):
             self._ended.emit(error)
         except Exception as error:  # a bug: told where the work was asked for, with what is known of it
             self._ended.emit(error)
+
+    def _on_handed(self, part: object) -> None:
+        if not self._dropped:
+            self.told.emit(part)
 
     def _on_ended(self, outcome: object) -> None:
         self.wait()

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QTabWidget, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QTabWidget, QVBoxLayout, QWidget
 
 Area = Qt.DockWidgetArea
 
@@ -41,7 +41,7 @@ class MainWindow(QMainWindow):
     def _dock(self, panel: Panel) -> QDockWidget:
         dock = QDockWidget(panel.title, self)
         dock.setObjectName(panel.title)  # saveState() finds docks by name
-        dock.setWidget(panel.widget)
+        dock.setWidget(_page(panel.widget))
         dock.visibilityChanged.connect(panel.widget.setVisible)  # behind another tab, Qt only moves it off the screen
         neighbours = [other for other in self.findChildren(QDockWidget) if self.dockWidgetArea(other) == panel.area]
         self.addDockWidget(panel.area, dock)
@@ -92,3 +92,12 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         self.closed.emit()
         event.accept()
+
+
+def _page(widget: QWidget) -> QWidget:
+    """Around a widget that may be hidden: a dock whose own widget is hidden has no say in how wide its tabs can be."""
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.addWidget(widget)
+    return page

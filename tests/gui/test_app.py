@@ -108,6 +108,17 @@ def test_that_every_panel_can_be_taken_away(app: App, tmp_path: Path):
         export.save(str(tmp_path / "no" / "chart.csv"), b"")
 
 
+def test_that_panels_beside_one_another_in_tabs_have_room_and_keep_it_in_a_larger_window(app: App):
+    app.furnish()
+    sizes = []
+    for size in SIZES:
+        app.window.resize(*size)
+        QTest.qWait(10)
+        sizes.append((app.panels["Setup"].widget.width(), app.panels["Timeline"].widget.height()))
+    assert sizes == [sizes[0]] * 2
+    assert sizes[0][0] == 300 and sizes[0][1] > 180
+
+
 def test_that_every_panel_has_a_key_of_its_own(app: App):
     app.furnish()
     keys = [panel.shortcut for panel in app.panels.values() if panel.shortcut]

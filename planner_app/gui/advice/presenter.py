@@ -12,6 +12,7 @@ from planner_app.errors import PlannerError, SetupError
 from planner_app.files.devices import catalogue
 from planner_app.gui.advice.values import AdviceValues, Row, applied_row, asked_text, rows_of
 from planner_app.gui.advice.view import AdviceView
+from planner_app.gui.errand import Errand
 from planner_app.gui.panel import Panel, Table
 from planner_app.gui.session import Session
 from planner_app.gui.status import verdict
@@ -32,9 +33,10 @@ class AdvicePresenter(QObject):
     def __init__(self, session: Session, view: AdviceView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self._task: Task | None = None
+        self._errand = Errand(session, self)
         self._advice: Advice | None = None
         self._asked_at: tuple[Setup, Device] | None = None  # what was chosen when the list was asked for
+        self._asking_at = self._chosen()  # the same, of the list that is being worked out
         self._tried: tuple[Setup, Device] | None = None  # what was chosen when keeping up was tried last
         self.values = AdviceValues()
         self._rest = QTimer(self, singleShot=True, interval=REST_MS)
@@ -42,6 +44,11 @@ class AdvicePresenter(QObject):
         session.model_changed.connect(self._on_model_changed)
         for signal in (session.choice_changed, session.memories_changed, view.shown):
             signal.connect(self._refresh)
+        self._errand.progressed.connect(self._on_progressed)
+        self._errand.told.connect(self._on_told)
+        self._errand.failed.connect(self._on_failed)
+        self._errand.stopped.connect(self._on_stopped)
+        self._errand.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(lambda: view.set_theme(appearance.theme))
         view.work_clicked.connect(self._on_work_clicked)
         view.cancel_clicked.connect(self._on_cancel_clicked)
@@ -50,7 +57,7 @@ class AdvicePresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self._task is not None
+        return self._errand.busy
 
     def table(self) -> Table:
         if self._advice is None:
@@ -117,7 +124,7 @@ class AdvicePresenter(QObject):
             return
 
         def deed(task: Task) -> Advice:
-            found = advice_for(tracer, want, on_progress=task.tell, on_part=task.told.emit, cancelled=task.cancelled)
+            found = advice_for(tracer, want, on_progress=task.tell, on_part=task.hand_over, cancelled=task.cancelled)
             tracer.keep()
             return found
 
@@ -134,43 +141,33 @@ class AdvicePresenter(QObject):
         self._start(lambda _: advise(want, dict(tracer.known)))
 
     def _start(self, deed: Callable[[Task], Advice]) -> None:
-        self._drop()
-        task, asked_at = Task(deed), self._chosen()
-        self._task = task
-        task.progressed.connect(self._on_progressed)
-        task.told.connect(lambda part: self._on_told(part, asked_at))
-        task.finished.connect(lambda advice: self._on_finished(advice, asked_at))
-        task.failed.connect(self._on_failed)
-        task.stopped.connect(self._on_stopped)
-        self._session.start(task)
+        self._asking_at = self._chosen()
+        self._errand.run(deed, self._on_finished)
 
     def _on_cancel_clicked(self) -> None:
-        if self._task is not None:
+        if self._errand.busy:
             self._view.say("Cancelling …")
-            self._task.cancel()
+            self._errand.cancel()
 
     def _on_progressed(self, event: Progress) -> None:
         ways = 0 if self._advice is None else len(self._advice.options)
         self._view.say(f"{event.text}{f' ({ways} found so far)' if ways else ''}")
 
-    def _on_told(self, advice: Advice, asked_at: tuple[Setup, Device]) -> None:
+    def _on_told(self, advice: Advice) -> None:
         """What is known so far is shown as it comes."""
         if advice.options:
-            self._advice, self._asked_at = advice, asked_at
+            self._advice, self._asked_at = advice, self._asking_at
             self._show()
 
-    def _on_finished(self, advice: Advice, asked_at: tuple[Setup, Device]) -> None:
-        self._end()
+    def _on_finished(self, advice: Advice) -> None:
         if not advice.missing:
-            self._advice, self._asked_at = advice, asked_at
+            self._advice, self._asked_at = advice, self._asking_at
         self._show()
 
     def _on_failed(self, *why_and_detail: str) -> None:
-        self._end()
         self._view.show_trouble(*why_and_detail)
 
     def _on_stopped(self) -> None:
-        self._end()
         self._view.say("Cancelled." if self._advice is None else "Cancelled; the list holds what was found before.")
 
     def _on_applied(self, row: Row) -> None:
@@ -179,19 +176,10 @@ class AdvicePresenter(QObject):
             self._session.choose(lambda choice: replace(choice, setup=setup, device=device))
 
     def _on_model_changed(self) -> None:
-        self._drop()
+        self._errand.drop()
         self._advice = self._asked_at = self._tried = None
         self._view.set_open(self._session.opened is not None)
         self._refresh()
-
-    def _drop(self) -> None:
-        if self._task is not None:
-            self._task.drop()
-        self._end()
-
-    def _end(self) -> None:
-        self._task = None
-        self._view.show_working(False)
 
 
 def make(session: Session, appearance: Appearance) -> Panel:

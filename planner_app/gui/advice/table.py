@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHeaderView,
     QStyleOptionViewItem,
     QTableWidget,
@@ -14,6 +13,7 @@ from PySide6.QtWidgets import (
 
 from planner_app.gui.advice.values import Row, Use
 from planner_app.gui.bars import RIGHT, BarDelegate
+from planner_app.gui.plain_table import make_plain
 from planner_app.gui.theme import Theme
 
 COLUMNS = ("", "Change", "Memory after", "Saves", "Speed")
@@ -40,17 +40,8 @@ class AdviceTable(QTableWidget):
         self._picked = ""  # by the user: the row that stays the current one
         self.setHorizontalHeaderLabels(list(COLUMNS))
         self.setAccessibleName("Changes that make the setup fit, the cheapest first")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
-        self.setWordWrap(False)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(ROW)
+        make_plain(self, ROW)
         header = self.horizontalHeader()
-        header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(CHANGE, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(AFTER, QHeaderView.ResizeMode.Fixed)

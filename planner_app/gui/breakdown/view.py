@@ -18,6 +18,7 @@ from planner_app.gui.areas import Areas, paint_frame, plain_plot
 from planner_app.gui.breakdown.table import TermList
 from planner_app.gui.breakdown.values import GIB, BreakdownValues
 from planner_app.gui.chart.axis import BatchAxis
+from planner_app.gui.chart.items import Ring
 from planner_app.gui.theme import Theme
 from planner_app.units import format_bytes
 
@@ -43,7 +44,7 @@ class BreakdownView(QWidget):
         self._areas = Areas(self.plot, smooth=True)
         self._capacity = pg.InfiniteLine(angle=0, label="", labelOpts={"position": 0.02, "anchors": [(0, 0), (0, 0)]})
         self._marker = pg.InfiniteLine(angle=90)
-        self._dot = pg.ScatterPlotItem()
+        self._dot = Ring(10)
         for item in (self._capacity, self._marker, self._dot):
             self.plot.addItem(item, ignoreBounds=True)
         self.title, self.versus, self.meaning = QLabel(), QLabel(), QLabel(HINT)
@@ -96,8 +97,9 @@ class BreakdownView(QWidget):
         self._show_pin()
         self.list.show_rows(values.rows, compared=bool(values.pinned))
         self._say_meaning()
-        if (values.areas, values.capacity_bytes) != (before.areas, before.capacity_bytes):
+        if values.areas != before.areas:
             self._draw_areas()
+        self._draw_capacity()
         self._draw_marker()
 
     def _show_pin(self) -> None:
@@ -119,10 +121,11 @@ class BreakdownView(QWidget):
         self._draw_marker()
 
     def _draw_areas(self) -> None:
-        xs, layers = self._paths()
-        self._areas.draw(xs, layers)
+        self._areas.draw(*self._paths())
+
+    def _draw_capacity(self) -> None:
         capacity = self._values.capacity_bytes
-        self._capacity.setVisible(capacity is not None and bool(layers))
+        self._capacity.setVisible(capacity is not None and bool(self._values.areas.batches))
         if capacity is not None:
             self._capacity.setPos(capacity / GIB)
             self._capacity.label.setFormat(f"{self._values.capacity}: {capacity / GIB:.1f} GiB")
@@ -146,8 +149,8 @@ class BreakdownView(QWidget):
             return
         place, colour = self.axis.place(values.batch), self._theme.bad if values.fits is False else self._theme.text
         self._marker.setPos(place)
-        ring = pg.mkPen(colour, width=2)
-        self._dot.setData([{"pos": (place, peak / GIB), "size": 10, "pen": ring, "brush": self._theme.surface}])
+        self._dot.setPos(place, peak / GIB)
+        self._dot.paint_as(self._theme.surface, colour, 2)
         self._dot.setToolTip(f"batch {values.batch:,}: {format_bytes(peak)}")
         self._reset()
 

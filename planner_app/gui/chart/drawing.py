@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPen
 
 from planner_app.core.setup import Precision
 from planner_app.gui.chart.axis import BatchAxis
-from planner_app.gui.chart.items import Area, Pool, Ring, Shade, add
+from planner_app.gui.chart.items import Area, Label, LevelLine, Pool, Ring, Shade, add
 from planner_app.gui.chart.marks import COMPILED, MEASURED
 from planner_app.gui.chart.values import Capacity, Mark, Picture, Series
 from planner_app.gui.theme import Theme
@@ -40,12 +40,13 @@ class Drawing:
         self.curves: dict[Key, pg.PlotCurveItem] = {}
         self._looks: dict[Key, tuple[object, ...]] = {}
         self._band, self._over, self._chosen = Area(), Shade(), Ring(13)
-        self._chosen_text = pg.TextItem()
+        self._chosen_text = Label()
+        self._band_look: tuple[object, ...] | None = None
         self._marks = pg.ScatterPlotItem()
-        self._capacities = Pool(plot, _capacity_line, 2)
+        self._capacities = Pool(plot, LevelLine, 2)
         self._sold = Pool(plot, lambda: pg.InfiniteLine(angle=0), 2)
         self._dots = Pool(plot, lambda: Ring(8), 22)
-        self._labels = Pool(plot, lambda: pg.TextItem(anchor=(0.5, 1.15)), 15)
+        self._labels = Pool(plot, lambda: Label(anchor=(0.5, 1.15)), 15)
         for item, height in ((self._over, -2), (self._band, -1), (self._marks, 24), (self._chosen, 26)):
             add(plot, item, height)
         add(plot, self._chosen_text, 27)
@@ -63,6 +64,7 @@ class Drawing:
     def draw_all(self) -> None:
         """Other colours, or another axis."""
         self._looks.clear()
+        self._band_look = None
         self.draw_series()
         self._draw_capacities()
         self._draw_marks()
@@ -80,13 +82,17 @@ class Drawing:
             self._looks.pop(key, None)
         for series in self.picture.series:
             self._draw_line(series)
-        chosen = next((series for series in self.picture.series if series.chosen and self.is_on(series)), None)
+        self._draw_band(next((each for each in self.picture.series if each.chosen and self.is_on(each)), None))
+        self._draw_dots()
+
+    def _draw_band(self, chosen: Series | None) -> None:
         self._band.setVisible(chosen is not None)
-        if chosen is not None:
+        look = None if chosen is None else (chosen.curve, chosen.share, chosen.precisions[0])
+        if chosen is not None and look != self._band_look:
+            self._band_look = look
             xs, low = self._path(chosen, chosen.curve.low_gib)
             self._band.between(xs.tolist(), low.tolist(), self._path(chosen, chosen.curve.high_gib)[1].tolist())
             self._band.setBrush(_see_through(self.theme.precision(chosen.precisions[0]), 0.16))
-        self._draw_dots()
 
     def style(self, gpus: int) -> Qt.PenStyle:
         counts = sorted({series.gpus for series in self.picture.series})
@@ -133,7 +139,7 @@ class Drawing:
             if all(abs(place - other) * pixels > LABEL_WIDTH for other in taken):
                 taken.append(place)
                 label = self._labels.take()
-                label.setText(f"{largest:,}{'+' if series.bound else ''}", colour)
+                label.say(f"{largest:,}{'+' if series.bound else ''}", colour)
                 label.setPos(place, height)
         self._dots.end()
         self._labels.end()
@@ -152,17 +158,16 @@ class Drawing:
         self._draw_shade()
 
     def _draw_capacity(self, capacity: Capacity) -> None:
-        colour = QColor(self.theme.bad if capacity.chosen else self.theme.muted)
+        colour = self.theme.bad if capacity.chosen else self.theme.muted
         line = self._capacities.take()
         line.setValue(capacity.limit_gib)
-        line.setPen(pg.mkPen(colour, width=2.0 if capacity.chosen else 1.2))
-        line.label.setFormat(f"{capacity.name}: {capacity.limit_gib:.1f} GiB")
-        line.label.setColor(colour)
+        text, width = f"{capacity.name}: {capacity.limit_gib:.1f} GiB", 2.0 if capacity.chosen else 1.2
+        line.name_as(text, colour, width)
         line.setToolTip(capacity.why)
         if capacity.sold_gib is not None:
             sold = self._sold.take()
             sold.setValue(capacity.sold_gib)
-            sold.setPen(pg.mkPen(_see_through(colour.name(), 0.4), style=Qt.PenStyle.DotLine))
+            sold.setPen(pg.mkPen(_see_through(colour, 0.4), style=Qt.PenStyle.DotLine))
             sold.setToolTip(capacity.why)
 
     def _draw_shade(self) -> None:
@@ -183,7 +188,7 @@ class Drawing:
         self._chosen.setPos(place, chosen.gib)
         self._chosen.paint_as(self.theme.surface, colour, 2.5)
         size = f"{chosen.gib:.1f} GiB" if chosen.gib >= 1 else f"{chosen.gib * 1024:.0f} MiB"
-        self._chosen_text.setText(f"batch {chosen.batch:,}: {size}", colour)
+        self._chosen_text.say(f"batch {chosen.batch:,}: {size}", colour)
         self._chosen_text.setPos(place, chosen.gib)
         low, high = self.plot.getViewBox().viewRange()[0]
         at_the_left_edge = (place - low) / max(high - low, 1e-9) < 0.2
@@ -211,10 +216,6 @@ class Drawing:
         if mark.failed:
             return self.theme.bad
         return self.theme.good if mark.source == MEASURED else self.theme.accent
-
-
-def _capacity_line() -> pg.InfiniteLine:
-    return pg.InfiniteLine(angle=0, label=" ", labelOpts={"position": 0.01, "anchors": [(0, 1), (0, 1)]})
 
 
 def _tip(x: float, y: float, data: str) -> str:  # noqa: ARG001 what pyqtgraph gives

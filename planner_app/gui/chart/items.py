@@ -29,6 +29,34 @@ class Ring(QGraphicsEllipseItem):
         self.setPen(QPen(QColor(edge), width))
 
 
+class Label(pg.TextItem):
+    """Says what it is told; the same again costs nothing."""
+
+    def __init__(self, anchor: tuple[float, float] = (0, 0)) -> None:
+        super().__init__(anchor=anchor)
+        self._said = ("", "")
+
+    def say(self, text: str, colour: str) -> None:
+        if self._said != (text, colour):
+            self._said = (text, colour)
+            self.setText(text, colour)
+
+
+class LevelLine(pg.InfiniteLine):
+    """A height with a name at its left end."""
+
+    def __init__(self) -> None:
+        super().__init__(angle=0, label=" ", labelOpts={"position": 0.01, "anchors": [(0, 1), (0, 1)]})
+        self._named = ("", "", 0.0)
+
+    def name_as(self, text: str, colour: str, width: float) -> None:
+        if self._named != (text, colour, width):
+            self._named = (text, colour, width)
+            self.setPen(pg.mkPen(colour, width=width))
+            self.label.setFormat(text)
+            self.label.setColor(colour)
+
+
 class Area(QGraphicsPolygonItem):
     """Between two lines over the same places."""
 

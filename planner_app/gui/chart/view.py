@@ -88,9 +88,9 @@ class ChartView(QWidget):
             self._set_range(picture)
             self._showing = False
         self.drawing.show(picture)
-        if picture.series != before.series:
+        if _legend_keys(picture) != _legend_keys(before):
             self._show_legend()
-        elif ranges != (before.least_batch, before.most_batch, before.top_gib):
+        if picture.series == before.series and ranges != (before.least_batch, before.most_batch, before.top_gib):
             self.drawing.draw_moved()
 
     def show_card(self, values: CardValues | None, at: QPoint) -> None:
@@ -207,6 +207,10 @@ class ChartView(QWidget):
         for line in self._cross:
             line.hide()
         self.left.emit()
+
+
+def _legend_keys(picture: Picture) -> list[tuple[object, int]]:
+    return [(series.precisions, series.gpus) for series in picture.series]
 
 
 def _button(text: str, tip: str) -> QToolButton:

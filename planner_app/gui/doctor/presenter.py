@@ -13,6 +13,7 @@ from planner_app.errors import DeviceError
 from planner_app.gui.doctor import deeds
 from planner_app.gui.doctor.values import Beside, DoctorValues, Log, fill_text
 from planner_app.gui.doctor.view import DoctorView
+from planner_app.gui.errand import Errand
 from planner_app.gui.panel import Panel, Table
 from planner_app.gui.session import Session
 from planner_app.gui.task import Task
@@ -27,7 +28,7 @@ class DoctorPresenter(QObject):
     def __init__(self, session: Session, view: DoctorView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self._task: Task | None = None
+        self._errand = Errand(session, self)
         self._log: Log | None = None
         self._layers: tuple[str, ...] = ()  # that the log was read with
         self._found: Diagnosis | None = None
@@ -36,6 +37,10 @@ class DoctorPresenter(QObject):
         for signal in (session.model_changed, view.shown):
             signal.connect(self._on_model_changed)
         session.choice_changed.connect(self._show)
+        self._errand.progressed.connect(self._on_progressed)
+        self._errand.failed.connect(self._on_failed)
+        self._errand.stopped.connect(self._on_stopped)
+        self._errand.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(lambda: view.set_theme(appearance.theme))
         view.file_given.connect(self.read_file)
         view.text_given.connect(self._on_text_given)
@@ -47,7 +52,7 @@ class DoctorPresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self._task is not None
+        return self._errand.busy
 
     def table(self) -> Table:
         evidence = self._found.evidence if self._found is not None else ()
@@ -67,7 +72,6 @@ class DoctorPresenter(QObject):
         self._show()
 
     def _on_read(self, found: Diagnosis) -> None:
-        self._end()
         self._found = found
         self._show()
         self._compare()
@@ -81,7 +85,6 @@ class DoctorPresenter(QObject):
         self._start(lambda task: deeds.beside(found, tracer, description, wanted, task), self._on_compared)
 
     def _on_compared(self, beside: Beside) -> None:
-        self._end()
         self._beside = beside if beside.compared is not None or beside.trouble else None
         self._show()
 
@@ -111,14 +114,8 @@ class DoctorPresenter(QObject):
             self._view.show_values(values, self._appearance.theme)
 
     def _start(self, deed: Callable[[Task], object], finished: Callable[..., None]) -> None:
-        self._drop()
-        task = self._task = Task(deed)
-        task.progressed.connect(self._on_progressed)
-        task.finished.connect(finished)
-        task.failed.connect(self._on_failed)
-        task.stopped.connect(self._on_stopped)
+        self._errand.run(deed, finished)
         self._view.show_working(True)
-        self._session.start(task)
 
     # What is heard
 
@@ -134,15 +131,15 @@ class DoctorPresenter(QObject):
             self.read_file(path)
 
     def _on_cleared(self) -> None:
-        self._drop()
+        self._errand.drop()
         self._view.empty()
         self._log = self._found = self._beside = None
         self._show()
 
     def _on_cancel_clicked(self) -> None:
-        if self._task is not None:
+        if self._errand.busy:
             self._view.say("Cancelling …")
-            self._task.cancel()
+            self._errand.cancel()
 
     def _on_fill_clicked(self) -> None:
         if (wanted := self._wanted()) is not None:
@@ -153,17 +150,15 @@ class DoctorPresenter(QObject):
         self._view.show_progress(event.done, event.of, event.text)
 
     def _on_failed(self, why: str, detail: str) -> None:
-        self._end()
         self._view.say(why, trouble=True)
 
     def _on_stopped(self) -> None:
-        self._end()
         self._view.say("Cancelled.")
 
     def _on_model_changed(self) -> None:
         """Layers are named as the open model names them, and the estimate is that model's."""
         if self._session.opened is None and self._beside is not None:
-            self._drop()
+            self._errand.drop()
             self._beside = None
             self._show()
         elif (
@@ -172,15 +167,6 @@ class DoctorPresenter(QObject):
             and deeds.layers_of(self._session.description) != self._layers
         ):
             self._read(self._log)
-
-    def _drop(self) -> None:
-        if self._task is not None:
-            self._task.drop()
-        self._end()
-
-    def _end(self) -> None:
-        self._task = None
-        self._view.show_working(False)
 
 
 def make(session: Session, appearance: Appearance) -> Panel:

@@ -3,9 +3,7 @@
 from PySide6.QtCore import QItemSelection, QModelIndex, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QPalette, QShowEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QPushButton,
     QSplitter,
@@ -21,6 +19,7 @@ from planner_app.gui.hardware.filters import Filters
 from planner_app.gui.hardware.scatter import ScatterView
 from planner_app.gui.hardware.table import OptionsModel, ReasonsModel
 from planner_app.gui.hardware.values import Hardware, Key, key_of_option
+from planner_app.gui.plain_table import make_plain
 from planner_app.gui.theme import Theme
 
 ROW = 20
@@ -37,7 +36,8 @@ class OptionsTable(QTableView):
         super().__init__()
         self.options = OptionsModel(self)
         self.setModel(self.options)
-        _make_plain(self)
+        make_plain(self, ROW)
+        self.horizontalHeader().setResizeContentsPrecision(MEASURED_ROWS)
         self.setSortingEnabled(True)
         self.horizontalHeader().setSortIndicatorClearable(True)
         self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -97,7 +97,8 @@ class HardwareView(QWidget):
         self.table, self.reasons = OptionsTable(), QTableView()
         self.reasons_model = ReasonsModel(self.reasons)
         self.reasons.setModel(self.reasons_model)
-        _make_plain(self.reasons)
+        make_plain(self.reasons, ROW)
+        self.reasons.horizontalHeader().setResizeContentsPrecision(MEASURED_ROWS)
         self.reasons.horizontalHeader().setStretchLastSection(True)
         self.reasons.setAccessibleName("Why other devices are not listed")
         self.scatter = ScatterView(theme)
@@ -182,17 +183,3 @@ class HardwareView(QWidget):
     def _on_use(self) -> None:
         if (option := self.table.option()) is not None:
             self.used.emit(option)
-
-
-def _make_plain(table: QTableView) -> None:
-    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-    table.setShowGrid(False)
-    table.setAlternatingRowColors(True)
-    table.setTabKeyNavigation(False)
-    table.setWordWrap(False)
-    table.verticalHeader().hide()
-    table.verticalHeader().setDefaultSectionSize(ROW)
-    table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-    table.horizontalHeader().setHighlightSections(False)
-    table.horizontalHeader().setResizeContentsPrecision(MEASURED_ROWS)

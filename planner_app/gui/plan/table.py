@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import QModelIndex, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHeaderView,
     QStyle,
     QStyledItemDelegate,
@@ -15,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.gui.bars import FAINT, RIGHT, fill
+from planner_app.gui.plain_table import make_plain
 from planner_app.gui.plan.values import RungRow
 from planner_app.gui.theme import Theme
 from planner_app.units import format_bytes
@@ -60,16 +60,8 @@ class LadderTable(QTableWidget):
         self.theme, self.most_bytes = theme, 0
         self.setHorizontalHeaderLabels(list(COLUMNS))
         self.setAccessibleName("The ladder: ways to train with the same batch, each needing less memory")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
-        self.setWordWrap(False)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(ROW)
+        make_plain(self, ROW)
         header = self.horizontalHeader()
-        header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(DRAWN, QHeaderView.ResizeMode.Stretch)
         for column, tip in (

@@ -47,7 +47,7 @@ def measuring(subject: Subject, wanted: Wanted, setups: Sequence[Setup]) -> Deed
                 on_progress=task.tell,
                 cancelled=task.cancelled,
             )
-            task.told.emit(Measured(found, _compared(subject, found, task)))
+            task.hand_over(Measured(found, _compared(subject, found, task)))
             if task.cancelled.is_set():
                 raise Cancelled("Cancelled.")
 
@@ -71,7 +71,7 @@ def searching(subject: Subject, wanted: Wanted, setup: Setup) -> Deed:
             guess,
             order=wanted.order(setup),
             processes=wanted.processes,
-            on_try=task.told.emit,
+            on_try=task.hand_over,
             on_progress=task.tell,
             cancelled=task.cancelled,
         )
@@ -82,7 +82,7 @@ def searching(subject: Subject, wanted: Wanted, setup: Setup) -> Deed:
 def compiling(subject: Subject, setup: Setup, device: Device) -> Deed:
     def deed(task: Task) -> None:
         with Compiler(subject.model, cancelled=task.cancelled) as compiler:
-            task.told.emit(compiler.check(setup, device, task.tell))
+            task.hand_over(compiler.check(setup, device, task.tell))
 
     return deed
 
@@ -91,7 +91,7 @@ def comparing(subject: Subject, measurement: Measurement) -> Deed:
     """One that was measured elsewhere."""
 
     def deed(task: Task) -> None:
-        task.told.emit(Measured(measurement, _compared(subject, measurement, task)))
+        task.hand_over(Measured(measurement, _compared(subject, measurement, task)))
 
     return deed
 

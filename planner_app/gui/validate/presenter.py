@@ -15,6 +15,7 @@ from planner_app.errors import PlannerError, SetupError
 from planner_app.files.calibrations import Calibrations
 from planner_app.files.measurements import read_measurement, write_measurement
 from planner_app.gpu.nvml import machine_gpus
+from planner_app.gui.errand import Errand
 from planner_app.gui.panel import Panel, Table
 from planner_app.gui.session import Session
 from planner_app.gui.task import Task
@@ -34,11 +35,16 @@ class ValidatePresenter(QObject):
     def __init__(self, session: Session, view: ValidateView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self._task: Task | None = None
+        self._errand = Errand(session, self)
         self._results: list[Measured] = []
         self.rows: list[Row] = []
         self._share = 1
         session.model_changed.connect(self._on_model_changed)
+        self._errand.progressed.connect(self._on_progressed)
+        self._errand.told.connect(self._on_told)
+        self._errand.failed.connect(self._on_failed)
+        self._errand.stopped.connect(self._on_stopped)
+        self._errand.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(self._paint)
         view.run_clicked.connect(self._on_run_clicked)
         view.cancel_clicked.connect(self._on_cancel_clicked)
@@ -52,7 +58,7 @@ class ValidatePresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self._task is not None
+        return self._errand.busy
 
     def table(self) -> Table:
         return Table(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in self.rows])
@@ -80,16 +86,9 @@ class ValidatePresenter(QObject):
         return deeds.measuring(subject, wanted, setups)
 
     def _run(self, deed: deeds.Deed) -> None:
-        self._drop()
-        task = self._task = Task(deed)
-        task.progressed.connect(self._on_progressed)
-        task.told.connect(self._on_told)
-        task.finished.connect(self._on_finished)
-        task.failed.connect(self._on_failed)
-        task.stopped.connect(self._on_stopped)
+        self._errand.run(deed, self._on_finished)
         self._view.show_working(True)
         self._view.say("Starting a fresh process …")
-        self._session.start(task)
 
     def _on_run_clicked(self) -> None:
         try:
@@ -98,9 +97,9 @@ class ValidatePresenter(QObject):
             self._view.show_trouble(str(error))
 
     def _on_cancel_clicked(self) -> None:
-        if self._task is not None:
+        if self._errand.busy:
             self._view.say("Cancelling …")
-            self._task.cancel()
+            self._errand.cancel()
 
     def _on_progressed(self, event: Progress) -> None:
         self._view.show_progress(event.done, event.of, event.text)
@@ -127,18 +126,15 @@ class ValidatePresenter(QObject):
         self._view.say(" ".join(filter(None, (f"{row.setup}, {row.where}:", row.found, row.error, row.detail))))
 
     def _on_finished(self, result: object) -> None:
-        self._end()
         self._view.say(found_text(result, self._share) if isinstance(result, Found) else "Done.")
 
     def _on_failed(self, why: str, detail: str) -> None:
-        self._end()
         self._view.say(why)
         if detail:
             self._view.log.appendPlainText(detail)
         self._view.show_trouble(why)
 
     def _on_stopped(self) -> None:
-        self._end()
         self._view.say("Cancelled; what was found before is kept.")
 
     def _on_open_clicked(self) -> None:
@@ -172,19 +168,10 @@ class ValidatePresenter(QObject):
             self._view.show_trouble(str(error))
 
     def _on_model_changed(self) -> None:
-        self._drop()
+        self._errand.drop()
         self._results.clear()
         self.rows.clear()
         self._view.show_rows([], self._appearance.theme)
-
-    def _drop(self) -> None:
-        if self._task is not None:
-            self._task.drop()
-        self._end()
-
-    def _end(self) -> None:
-        self._task = None
-        self._view.show_working(False)
 
     def _paint(self) -> None:
         self._view.set_theme(self._appearance.theme)
