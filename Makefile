@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: dist dist-test bundle bundle-test icons deb
-.PHONY: help run commands test lint style types imports format accuracy pictures man bench fuzz reliability clean distclean
+.PHONY: help run commands test lint style types imports format accuracy pictures man bench fuzz kills writes soak reliability clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,15 @@ bench: $(READY) ## how time and memory grow with a model's size
 fuzz: $(READY) ## minutes of changed files, through everything that reads what others wrote; finds are kept in build/fuzz
 	@$(BIN)/python -m pip install --quiet atheris || echo "atheris has no build for this Python: changes are made at random only"
 	$(BIN)/python tests/fuzz --seconds 20 --atheris 10
+
+kills: $(READY) ## 200 workers killed at random moments; half an hour
+	$(BIN)/python tests/reliability/kills.py
+
+writes: $(READY) ## the app killed 50 times while it writes, and a fault at every call of every write; minutes
+	$(BIN)/python tests/reliability/writes.py
+
+soak: $(READY) ## hundreds of random operations on the app without a screen; nothing may grow; half an hour
+	$(BIN)/python tests/reliability/soak.py
 
 reliability: $(READY) ## the README's table of long runs, out of tests/reliability/results
 	$(BIN)/python tests/reliability/report.py

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from planner_app.files.chosen_python import MAX_FILE_BYTES, settings_file
+from planner_app.files.home import NOWHERE
 from planner_app.files.writing import alone, nothing_kept, reason, why_not, write_atomically
 from planner_app.gui.theme import Look
 
@@ -65,6 +66,8 @@ class SettingsFile:
                     settings = msgspec.structs.replace(settings, recent=recent)
                 write_atomically(self.path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
         except OSError as error:
+            if self.path.is_relative_to(NOWHERE):
+                return nothing_kept(self.path.parent, "")
             return f"The settings can't be kept in {self.path}: {reason(error)}."
         return ""
 

@@ -21,12 +21,12 @@ FAULTS = ctypes.CDLL(None)
 
 
 def main(folder: Path, every: bool) -> None:
-    """All errors for every kind of file; or for one, and a full disk and a kill for the others."""
+    """All errors and kills for every kind of file; or for one, and a full disk for the others."""
     cases = 0
     for index, (name, kind) in enumerate(KINDS.items()):
         calls = _calls(folder, kind)
         for at, call in enumerate(calls, 1):
-            for what in ("killed", *(ERRORS if every or index == 0 else ERRORS[:1])):
+            for what in (*ERRORS, "killed") if every or index == 0 else ERRORS[:1]:
                 for before in (True, False) if every and what == errno.ENOSPC else (True,):
                     cases += 1
                     for wrong in _case(folder, kind, at, what, before=before):
