@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: dist dist-test bundle bundle-test icons deb
-.PHONY: help run commands test lint style types imports format accuracy pictures man bench fuzz kills writes soak reliability clean distclean
+.PHONY: help run commands test lint style types imports format accuracy pictures samples man bench fuzz kills writes soak reliability clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ accuracy: $(READY) ## hold estimates against measurements; the table goes into t
 pictures: $(READY) ## every panel as the tests draw it, in build/pictures; those of README and guide from there
 	$(BIN)/pytest -q tests/gui -k pictures
 	$(BIN)/python packaging/copy_pictures.py
+
+samples: $(READY) ## run the commands that README and guide show, and say what has changed
+	$(BIN)/python tests/tools/samples.py
 
 man: $(READY) ## the man page, from the command line itself
 	$(BIN)/python -m planner_app.commands.reference > packaging/plimsoll.1.new

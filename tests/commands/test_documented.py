@@ -114,3 +114,8 @@ def test_that_the_guide_tells_of_every_command_with_an_example(commands: dict[st
 def test_that_the_readme_leads_to_every_page_of_the_guide():
     links = set(re.findall(r"\((planner_app/data/guide/[a-z]+\.md)\)", (ROOT / "README.md").read_text()))
     assert links == {str(page.relative_to(ROOT)) for page in GUIDE.glob("*.md")}
+
+
+def test_that_the_change_log_begins_with_this_version():
+    heading = re.search(r"^## ([^,]+), ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert heading is not None and heading[1] == planner_app.__version__
