@@ -60,7 +60,7 @@ class _Measuring:
         if self._oom is not None:
             return self._ended()
         with watched() as allocations, self._guarded():
-            self._load(partial(steps.load, self._request.place.limit_bytes))
+            self._load(partial(steps.load, self._request.place.limit_bytes, once=self._request.one_region))
             probe = self._probe()
             for _ in range(self._count):
                 with step_mark():

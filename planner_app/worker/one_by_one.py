@@ -16,10 +16,12 @@ import tensorflow as tf
 from planner_app.worker.attribution import Attribution
 from planner_app.worker.exhausted import NoRoom
 from planner_app.worker.rewrite import INPUT_PREFIX, step_graph
+from planner_app.worker.settled import optimized, session_options, settled
 from planner_app.worker.step import trace_step
 from planner_app.worker.synthetic import arrays
 from planner_app.worker.valueless import SMALLEST_WITHOUT_VALUE
 
+ALIGNED = 64  # EIGEN_MAX_ALIGN_BYTES
 ONE_BY_ONE = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)
 
 
@@ -38,22 +40,28 @@ class OneByOne:
         self._layers = {name: about.owner(variable) for name, variable in variables.items()}
         self._graph = tf.Graph()
         with self._graph.as_default():
-            tf.import_graph_def(meta.graph_def, name="")
+            tf.import_graph_def(settled(optimized(meta)), name="")
             self._run = [self._graph.get_operation_by_name(name) for name in run]
-            config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1)
-            self._session = tf.compat.v1.Session(config=config)
+            self._session = tf.compat.v1.Session(config=session_options())
 
-    def load(self, limit_bytes: int | None = None) -> None:
-        """Each variable gets a copy of its value: what is fed lies in numpy's memory, not in the allocator's."""
+    def load(self, limit_bytes: int | None = None, *, once: bool = False) -> None:
+        """Each variable gets a copy of its value, one after the other, so that each has its place.
+
+        Args:
+            once: Nothing else is in the allocator meanwhile, so that a limit need not have room for values twice.
+                Otherwise values pass through it, as what initializers work with does, and leave holes in its regions.
+        """
         self._check_room(limit_bytes)
-        feeds, assigns = {}, []
+        feeds: dict[Any, Any] = {}
+        assigns: list[Any] = []
         with self._graph.as_default():
             for name, value in self._values.items():
                 placeholder = tf.compat.v1.placeholder(tf.as_dtype(value.dtype), value.shape)
-                feeds[placeholder] = value
+                feeds[placeholder] = _laid(value, 0 if once else ALIGNED // 2)
                 handle = self._graph.get_tensor_by_name(f"{name}:0")
-                copy = tf.raw_ops.DeepCopy(x=placeholder)
-                assigns.append(tf.raw_ops.AssignVariableOp(resource=handle, value=copy))
+                with tf.control_dependencies(assigns[-1:]):
+                    copy = tf.raw_ops.DeepCopy(x=placeholder)
+                    assigns.append(tf.raw_ops.AssignVariableOp(resource=handle, value=copy))
         self._values = {}
         self._session.run(assigns, feeds, options=ONE_BY_ONE)
 
@@ -70,6 +78,19 @@ class OneByOne:
     @property
     def step(self) -> Callable[[], None]:
         return lambda: self._session.run(self._run, options=ONE_BY_ONE)
+
+
+def _laid(value: Any, beyond: int) -> Any:
+    """An array so many bytes beyond an aligned address. One at such an address is fed as it is, one elsewhere is copied
+    into the allocator's memory first (tf_tensor.cc, TF_NewTensor). numpy lays them now here, now there."""
+    value = np.asarray(value)
+    if value.dtype == object:
+        return value
+    room = np.empty(value.nbytes + 2 * ALIGNED, np.uint8)
+    start = -room.ctypes.data % ALIGNED + beyond
+    laid = room[start : start + value.nbytes].view(value.dtype).reshape(value.shape)
+    laid[...] = value
+    return laid
 
 
 def _names(meta: Any) -> set[str]:

@@ -23,7 +23,7 @@ SETUP = Setup(batch=BATCH)
 
 @pytest.fixture(scope="module")
 def inline(demo: CheckedModel) -> Measurement:
-    return measure(demo, SETUP, Place(), order=Order.INLINE)
+    return measure(demo, SETUP, Place(), order=Order.INLINE, processes=2)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def tracer(demo: CheckedModel) -> Tracer:
 def test_that_kernels_one_by_one_take_what_the_estimate_says(inline, tracer):
     memory = tracer.memory(SETUP.step("cpu"))
     told = estimate(memory, SETUP, cpu_device())
-    (run,) = inline.runs
+    run, _ = inline.runs
     assert run.live_bytes == pytest.approx(told.live_bytes, rel=0.01)
     assert run.state_bytes == pytest.approx(told.state_bytes, rel=0.01)
     assert inline.peak_bytes == pytest.approx(told.peak_bytes, rel=0.12)  # where regions lie is chance
@@ -51,6 +51,12 @@ def test_that_kernels_one_by_one_take_what_the_estimate_says(inline, tracer):
     assert {memory.before_bytes for step in run.steps[2:] for memory in step.memory} == {
         run.steps[2].memory[0].after_bytes
     }
+
+
+def test_that_kernels_one_by_one_take_the_same_in_every_process_to_the_byte(inline):
+    first, second = ([step.memory for step in run.steps] for run in inline.runs)
+    assert first == second
+    assert inline.runs[0].live_bytes == inline.runs[1].live_bytes
 
 
 def test_that_a_measurement_says_what_it_is_of(inline, demo):
