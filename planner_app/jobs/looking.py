@@ -68,13 +68,16 @@ def look_around(
 
 def screen() -> Screen:
     """Where Qt would draw, tried in a child."""
+    frozen = python.is_frozen()
     try:
         version = metadata.version(QT)
     except metadata.PackageNotFoundError:
-        return Screen()
+        if not frozen:
+            return Screen()
+        version = "of this bundle"
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         return Screen(version)
-    if getattr(sys, "frozen", False):  # there is no Python to hand a line to; Qt is in the bundle
+    if frozen:  # there is no Python to hand a line to
         return Screen(version, os.environ.get("QT_QPA_PLATFORM", sys.platform))
     try:
         told = subprocess.run(
