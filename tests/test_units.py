@@ -45,3 +45,8 @@ def test_that_amounts_are_understood(text, count):
 def test_that_other_texts_get_a_sentence(text):
     with pytest.raises(PlannerError, match="is no amount of memory"):
         parse_bytes(text)
+
+
+def test_that_amounts_beyond_all_numbers_are_told_and_read():
+    assert format_bytes(10**400) == format_bytes(10**30)
+    assert parse_bytes("9" * 400 + "GiB") == parse_bytes("1" + "0" * 30 + "GiB")

@@ -78,10 +78,13 @@ class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Read and check a model file, without TensorFlow. Answers with a `CheckedModel`."""
 
     # Hashing 100 GB takes minutes and reports as it goes; libhdf5 in an endless loop reports nothing.
-    limits: ClassVar[Limits] = Limits(memory_bytes=GIB, seconds=600, silence_seconds=15)
+    limits: ClassVar[Limits] = Limits(memory_bytes=GIB, seconds=600, silence_seconds=15, data_bytes=2 * GIB)
 
     path: str
     custom: str | None = None
+
+    def environment(self) -> Mapping[str, str]:
+        return {"OPENBLAS_NUM_THREADS": "1"}  # NumPy's would take memory for each core of the machine
 
     def reads(self) -> tuple[str, ...]:
         return (_file_of(self.path), *_folder_of(self.custom))

@@ -26,7 +26,7 @@ from planner_app.core.model import CheckedModel
 from planner_app.errors import ModelError, PlannerError
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import Inspect, Limits
-from planner_app.worker.inspect import archive, hdf5, source, text
+from planner_app.worker.inspect import archive, hdf5, sense, source, text
 
 
 @pytest.fixture
@@ -415,6 +415,17 @@ def test_that_a_version_that_is_no_text_is_not_told(read, tmp_path):
     assert read(tmp_path / "model.h5").keras_version is None
 
 
+def test_that_more_layers_than_anybody_waits_for_are_refused(refused, monkeypatch):
+    monkeypatch.setattr(sense, "MAX_LAYERS", 5)
+    inner = sequential(*(dense(name=f"dense_{n}") for n in range(3)), name="inner")
+    assert "it has 6 layers; models of at most 5" in refused(sequential(inner))
+
+
+def test_that_a_functional_model_without_a_graph_is_refused(refused):
+    model = {"module": "keras.src.models.functional", "class_name": "Functional", "config": [dense()]}
+    assert "layers nobody wrote down" in refused(model)
+
+
 def test_that_names_that_steer_a_terminal_are_refused(refused):
     assert "not readable text" in refused(sequential(dense(name="\x1b[31mred")))
 
@@ -425,6 +436,14 @@ def test_that_all_unknown_classes_are_named_at_once_with_their_layers(refused):
     sentence = refused(sequential(first, second))
     assert "'Attend' (layer 'attend_1'), 'lab.layers.Mixer' (layer 'mixer')" in sentence
     assert "--custom file.py" in sentence
+
+
+def test_that_what_a_reader_may_take_is_bounded_by_the_kernel_too(tmp_path):
+    path = keras_file(tmp_path / "wide.keras", sequential(dense(note=[f"word {n}" for n in range(900_000)])))
+    limits = Limits(memory_bytes=8 << 30, seconds=120, data_bytes=100 << 20)
+    with pytest.raises(ModelError, match="too large or too deep to be read safely"):
+        run(Inspect(path=str(path)), CheckedModel, limits)
+    assert Inspect.limits.data_bytes is not None
 
 
 # The file itself

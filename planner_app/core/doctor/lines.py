@@ -13,6 +13,7 @@ LONGEST_LINE_BYTES = 1 << 20  # a line that is longer is taken in pieces
 LONGEST_TEXT = 4000  # characters of a line that are looked at: no line that TensorFlow writes is as long
 LAST_PARTS = 2  # of a line that was written over: what the bar said last, and what came instead of the next
 _CONTROL = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*\x07?|[\x00-\x08\x0b-\x1f\x7f]")
+_BEYOND = re.compile(rb"(\d{20})\d+")  # no count of bytes has more digits, and Python reads no number of thousands
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CHUNK, _AT = b" of size ", b" at "
 
@@ -78,7 +79,8 @@ def _of_block(block: bytes, number: int, gates: Sequence[bytes], after: bytes) -
             first = place
             while place < count and _CHUNK in lines[place] and _AT in lines[place]:
                 place += 1
-            yield Line(number + first, b"\n".join(lines[first:place]).decode("ascii", "replace"))
+            chunks = _BEYOND.sub(rb"\1", b"\n".join(lines[first:place]))
+            yield Line(number + first, chunks.decode("ascii", "replace"))
             continue
         for gate in gates:
             if gate in line:
@@ -99,9 +101,10 @@ def _parts(line: bytes, number: int, following: bytes, gates: Sequence[bytes]) -
 
 
 def cleaned(line: bytes) -> str:
+    line = _BEYOND.sub(rb"\1", line[: 4 * LONGEST_TEXT])
     text = line[:LONGEST_TEXT].decode("utf-8", "replace")
     if not text.isprintable():
-        text = _CONTROL.sub(b"", line[: 4 * LONGEST_TEXT]).decode("utf-8", "replace")[:LONGEST_TEXT]
+        text = _CONTROL.sub(b"", line).decode("utf-8", "replace")[:LONGEST_TEXT]
     return text.rstrip()
 
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from planner_app.core.doctor.lines import Gates
+from planner_app.units import MOST_BYTES
 
 # HumanReadableNumBytes; "10.76G" was StreamExecutor's spelling until 2.16.
 _SIZE = r"(?P<{0}>\d+(?:\.\d+)?) ?(?P<{0}_unit>[KMGTPE]?i?B(?![a-z])|[KMGTPE](?![a-zA-Z])|bytes)?"
@@ -28,7 +29,7 @@ def bytes_of(found: re.Match[str], name: str) -> int | None:
     if number is None:
         return None
     unit = (written.get(f"{name}_unit") or "").replace("bytes", "")
-    return round(float(number) * _FACTORS[unit[:1]])
+    return round(min(float(number), MOST_BYTES) * _FACTORS[unit[:1]])
 
 
 def _rule(name: str, mark: str, pattern: str, flags: int = 0) -> Rule:

@@ -70,7 +70,7 @@ def _checked_training(
     warnings = []
     for key, value in training.items():
         try:
-            refuse_unknown(walk(value, keras_names(), custom_names), what="classes or functions")
+            refuse_unknown(walk({key: value}, keras_names(), custom_names), what="classes or functions")
             kept[key] = value
         except Refused:
             what = shown(key[:MOST_LETTERS])

@@ -9,6 +9,7 @@ MAX_SIZE = 2**31 - 1  # TensorFlow counts along one dimension in 32 bits in most
 MAX_RANK = 32
 MAX_INTEGER = 2**63 - 1
 MAX_NAME = 1000
+MAX_LAYERS = 50_000  # rebuilding takes longer than anybody waits
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
 
 # One whole number, at least 1.
@@ -28,6 +29,9 @@ MARGINS = frozenset({"cropping"})
 
 
 def check_sense(nodes: list[Node]) -> None:
+    layers = sum(1 for node in nodes for _ in layers_of(node.value))
+    if layers > MAX_LAYERS:
+        raise Refused(f"it has {layers:,} layers; models of at most {MAX_LAYERS:,} are rebuilt")
     for node in nodes:
         config = node.value.get("config")
         _check_name(node.layer)
@@ -94,11 +98,13 @@ def _check_graph(node: Node) -> None:
             raise Refused(f"two layers of {node.layer!r} are both named {name!r}: the graph is not consistent")
         names.add(name)
     config = node.value.get("config")
-    if node.class_name == "Functional" or (isinstance(config, dict) and "output_layers" in config):
+    if node.class_name == "Functional" and not isinstance(config, dict):
+        raise Refused(f"its model {node.layer!r} is a Functional whose layers nobody wrote down")
+    if isinstance(config, dict) and (node.class_name == "Functional" or "output_layers" in config):
         if not names:
             raise Refused(f"its model {node.layer!r} has no layers")
         for key in ("input_layers", "output_layers"):
-            for name in _referred((config or {}).get(key)):
+            for name in _referred(config.get(key)):
                 if name not in names:
                     raise Refused(
                         f"{key} of {node.layer!r} name {name!r:.80}, no layer of it: the graph is not consistent"

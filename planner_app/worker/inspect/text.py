@@ -7,9 +7,9 @@ from typing import Any
 
 from planner_app.worker.inspect.refusal import Refused
 
-MAX_JSON_BYTES = 64 << 20
+MAX_JSON_BYTES = 32 << 20  # of 80,000 layers, or of a million words
 MAX_DEPTH = 200  # a model nested ten deep reaches about 60
-MAX_VALUES = 4_000_000  # a Python object each: what a reader of 512 MB can hold
+MAX_VALUES = 2_000_000  # a Python object or several each: what a reader of a gigabyte can hold
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
