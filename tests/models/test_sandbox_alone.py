@@ -13,6 +13,7 @@ from hostile import input_layer, keras_file, layer, sequential, weights_file
 from unchecked import Load
 
 from planner_app.jobs.job import Job, result_of
+from planner_app.jobs.open import check_model
 from planner_app.worker import landlock
 
 COMMAND = [sys.executable, str(Path(__file__).with_name("unchecked.py"))]
@@ -98,3 +99,13 @@ def test_that_the_sandbox_alone_keeps_them_from_it(hostile):
     refused = {name for name, words in told.items() if words.startswith("PermissionError")}
     assert refused == DEEDS.keys()
     assert "Permission" in told["words"]
+
+
+def test_that_a_file_that_was_read_without_a_sandbox_says_so(tmp_path, monkeypatch):
+    path = keras_file(tmp_path / "m.keras", sequential(layer("Dense", units=2)))
+    monkeypatch.setattr("planner_app.jobs.job.worker_command", lambda: [*COMMAND, "without"])
+    (said,) = [each for each in check_model(str(path)).warnings if "sandbox" in each]
+    assert said.startswith("The file was read without a whole sandbox: files are not guarded: no Landlock")
+    monkeypatch.undo()
+    if has_landlock():
+        assert "sandbox" not in str(check_model(str(path)).warnings)

@@ -40,11 +40,11 @@ def load(request: Load, report: Any) -> dict[str, str]:
 
 if __name__ == "__main__":
     from planner_app.worker import landlock, seccomp
-    from planner_app.worker.serve import serve
+    from planner_app.worker.serve import HANDLERS, serve
 
     def absent(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     if "without" in sys.argv:
         landlock.apply = seccomp.apply = absent
-    serve({"Load": "unchecked:load"})
+    serve({**HANDLERS, "Load": "unchecked:load"})
