@@ -64,7 +64,7 @@ def make(target: Path) -> Path:
     file = target / f"plimsoll_{version}_{architecture}.deb"
     target.mkdir(parents=True, exist_ok=True)
     subprocess.run(["chmod", "-R", "go=u,go-w", str(root)], check=True)
-    subprocess.run(["dpkg-deb", "--build", "--root-owner-group", "-Zxz", "-z3", str(root), str(file)], check=True)
+    subprocess.run(["dpkg-deb", "--build", "--root-owner-group", "-Zgzip", "-z6", str(root), str(file)], check=True)
     return file
 
 

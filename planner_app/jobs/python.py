@@ -160,7 +160,7 @@ def _told(chosen: str | None = None) -> Iterator[tuple[str, str]]:
 
 def _places() -> Iterator[tuple[str, str]]:
     """Environments that are active, the one made for Plimsoll, then what a shell would start."""
-    prefixes = {name: os.environ.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+    prefixes = {name: os.environ.get(name) or _at_start(name) for name in ("VIRTUAL_ENV", "CONDA_PREFIX")}
     for origin, prefix in {**prefixes, "made for Plimsoll": str(own_place())}.items():
         inside = (Path(prefix, each) for each in IN_PREFIX)
         if prefix and (python := next((each for each in inside if each.exists()), None)):
@@ -168,6 +168,17 @@ def _places() -> Iterator[tuple[str, str]]:
     for name in ON_PATH:
         if found := shutil.which(name):
             yield found, f"{name} on the PATH"
+
+
+def _at_start(name: str) -> str:
+    """A variable as this process was given it: PyInstaller takes VIRTUAL_ENV away before anything of ours runs."""
+    if not is_frozen():
+        return ""
+    try:
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return next((os.fsdecode(each.partition(b"=")[2]) for each in given if each.startswith(f"{name}=".encode())), "")
 
 
 def _asked(python: str, origin: str) -> Python:

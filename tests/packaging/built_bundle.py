@@ -1,5 +1,6 @@
 """The bundle, started as a user would: `make bundle-test`. Workers run in the Python that runs this test."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,10 +8,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QColor, QImage
 from pythons import GOOD, make_environment, make_launcher
 
 from planner_app import __version__
+from planner_app.core.setup import Precision
+from planner_app.gui.theme import LIGHT
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "bundle" / "plimsoll"
@@ -50,15 +53,18 @@ def test_that_the_demo_model_is_opened_through_an_outside_python_and_drawn():
     PICTURE.unlink(missing_ok=True)
     done = run(DEMO, "--picture", PICTURE, PLIMSOLL_PYTHON=sys.executable)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    drawn = QImage(str(PICTURE))
-    assert (drawn.width(), drawn.height()) == (1280, 800)
+    drawn, line = QImage(str(PICTURE)), QColor(LIGHT.precision(Precision.FLOAT32)).rgb()
+    assert (drawn.width(), drawn.height()) == (2560, 1600)
+    pixels = sum(drawn.pixel(x, y) == line for x in range(0, 2560, 2) for y in range(0, 1600, 2))
+    assert pixels > 500  # the line of float32 is there
     assert not psutil.Process().children(recursive=True)
 
 
-def test_that_it_finds_the_python_of_the_active_environment(tmp_path: Path):
-    done = run("describe", DEMO, VIRTUAL_ENV=sys.prefix)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("demo_resnet  Functional, Keras file")
+def test_that_it_finds_the_python_of_the_active_environment_and_estimates_there():
+    done = run("estimate", DEMO, "--batch", "32", "--device", "NVIDIA L4", "--json", VIRTUAL_ENV=sys.prefix)
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert answer["fits"] and 20 << 20 < answer["peak_bytes"] < 30 << 20
 
 
 def test_that_a_plan_file_is_opened_by_the_app(tmp_path: Path):

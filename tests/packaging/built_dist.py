@@ -4,6 +4,7 @@ TensorFlow is the one of the environment that runs this test; with PLIMSOLL_TEST
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,13 +19,14 @@ ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
 WHEEL = DIST / f"plimsoll-{__version__}-py3-none-any.whl"
 SDIST = DIST / f"plimsoll-{__version__}.tar.gz"
+GIT = shutil.which("git") or "git"
 FULL = bool(os.environ.get("PLIMSOLL_TEST_FULL"))
 DATA = ("demo.keras", "devices.json", "icon.svg", "keras_names.json", "plan.schema.json", "targets.json")
 
 
 def test_that_the_wheel_has_the_program_and_its_data_and_no_tests():
     names = zipfile.ZipFile(WHEEL).namelist()
-    own = {name for name in names if not name.startswith(f"plimsoll-{__version__}.dist-info/")}
+    own = {name for name in names if not name.startswith(f"plimsoll-{__version__}.d")}  # beside .dist-info and .data
     there = {str(file.relative_to(ROOT)) for file in (ROOT / "planner_app").rglob("*") if file.is_file()}
     assert own == {name for name in there if "__pycache__" not in name}
     assert {f"planner_app/data/{name}" for name in DATA} <= own
@@ -34,9 +36,7 @@ def test_that_the_wheel_has_the_program_and_its_data_and_no_tests():
 def test_that_the_source_has_what_building_and_testing_needs():
     with tarfile.open(SDIST) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
-        "\n"
-    )
+    tracked = subprocess.run([GIT, "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
     assert {name for name in tracked if name} - names <= {".gitignore"}
     assert not [name for name in names if name.startswith(("build/", "dist/", ".venv/"))]
 

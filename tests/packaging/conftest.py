@@ -23,3 +23,4 @@ def nothing_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(python, "_good", {})
+    monkeypatch.setattr(python, "_at_start", lambda name: "")

@@ -1,6 +1,8 @@
 """Which Python workers run in, and what is said of one that will not do."""
 
+import os
 import re
+import subprocess
 import sys
 import sysconfig
 import tomllib
@@ -53,6 +55,18 @@ def test_that_a_frozen_build_takes_the_first_python_with_all_it_needs(tmp_path, 
     found = python.find()
     assert (found.origin, found.problem) == ("python3.12 on the PATH", "")
     assert found.summary == f"Python {sys.version.split()[0]}, TensorFlow 2.21.0, Keras 3.15.1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux remembers what a process began with")
+def test_that_an_active_environment_is_found_though_pyinstaller_hides_it(tmp_path):
+    there = make_environment(tmp_path / "there", GOOD)
+    code = (
+        "import os, sys; sys.frozen = True; os.environ.pop('VIRTUAL_ENV'); "
+        "from planner_app.jobs import python; found = python.find(); print(found.path, found.origin)"
+    )
+    environment = {**os.environ, "VIRTUAL_ENV": str(tmp_path / "there"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{there} VIRTUAL_ENV\n"
 
 
 def test_that_an_environment_made_as_advised_is_found_without_being_named(tmp_path, frozen):
