@@ -17,9 +17,7 @@ EXPENSIVE_SECONDS = 8000 / 2.5e9
 # Rough speed of one core, good enough to tell slow kernels from quick ones.
 WORK_PER_SECOND = 2e9
 FASTEST_SECONDS = 1e-6
-SPREAD = 0.7  # of the logarithm of a kernel's time from one process to the next
-# conv_grad_filter_ops.cc unfolds its input image by image before it multiplies, and falls behind the other kernels.
-SLOW = {"Conv2DBackpropFilter": 3, "Conv3DBackpropFilterV2": 3, "DepthwiseConv2dNativeBackpropFilter": 3}
+SPREAD = 0.3  # of the logarithm of a kernel's time from one process to the next
 
 
 @dataclass(slots=True)
@@ -43,9 +41,8 @@ def _order(
 ) -> list[int]:
     """One step whose operations are numbered from `first` on."""
     work = [size.at(batch) for size in trace.sizes]
-    slow = [SLOW.get(source.type, 1) for source in trace.sources]
     seconds = [
-        (FASTEST_SECONDS + work[op.work] * slow[op.source] / WORK_PER_SECOND) * random.lognormvariate(0.0, SPREAD)
+        (FASTEST_SECONDS + work[op.work] / WORK_PER_SECOND) * random.lognormvariate(0.0, SPREAD)
         if op.work
         else FASTEST_SECONDS
         for op in operations

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from planner_app.core.trace import Access, Operation, StepTrace
+from planner_app.core.trace import Access, Operation, Role, StepTrace
 
 # constant_folding.h kMaxConstantSize: a result larger than this is made anew in every step.
 LARGEST_FOLDED = 10 << 20
@@ -57,17 +57,27 @@ def folded_values(trace: StepTrace, batch: int) -> frozenset[int]:
 
 
 def replay(
-    trace: StepTrace, folded: frozenset[int] = frozenset(), schedule: Sequence[int] | None = None, steps: int = STEPS
+    trace: StepTrace,
+    folded: frozenset[int] = frozenset(),
+    schedule: Sequence[int] | None = None,
+    steps: int = STEPS,
+    *,
+    zeros: bool = False,
 ) -> Buffers:
     """Some steps in a row, each behind one that adds up gradients where there is that kind.
 
-    A schedule names operations as they begin (`n`) and end (`~n`); without one, they run one by one.
+    A schedule names operations as they begin (`n`) and end (`~n`); without one, they run one by one. With `zeros` the
+    optimizer's variables share, until the first step is over, the zeros they were made of (AssignVariableOp takes its
+    input as it is), so that the first update copies them, wherever there is room then.
     """
     run = _Replay(trace, folded)
     last = 0
+    shared = run.share(Role.OPTIMIZER) if zeros else []
     for _ in range(steps):
         last = len(run.moves)
         run.step(schedule)
+        while shared:
+            run.unshare(shared.pop())
     return Buffers(
         size=run.size,
         maker=run.maker,
@@ -120,6 +130,20 @@ class _Replay:
             if not any(made in self.folded for made in operation.makes):
                 kept.update(read for read in operation.reads if read in self.folded)
         return sorted(kept)
+
+    def share(self, role: Role) -> list[int]:
+        """Somebody else holds the buffers of these variables."""
+        held = [
+            buffer
+            for variable, buffer in zip(self.trace.variables, self.variable_buffer, strict=True)
+            if variable.role is role
+        ]
+        for buffer in held:
+            self.refs[buffer] += 1
+        return held
+
+    def unshare(self, buffer: int) -> None:
+        self._release(BEFORE, buffer)
 
     def step(self, schedule: Iterable[int] | None) -> None:
         """One step; the variables' buffers stay for the next one."""

@@ -72,10 +72,21 @@ def test_that_a_cheap_kernel_runs_where_it_became_ready():
     assert order == [entry for number in range(6) for entry in (number, ~number)]
 
 
-def test_that_the_gradient_of_a_filter_falls_behind():
-    """It takes three times as long for the same work: of many orders it mostly ends last."""
-    last = [thread_pool_order(side_by_side(("Conv2DBackpropFilter", "MatMul")), 1, 2, seed)[-1] for seed in range(50)]
-    assert last.count(~1) > 35
+def test_that_what_takes_longer_ends_later():
+    step = Step()
+    root = step.make("Root", size=1)
+    for work in (SLOW_WORK, 4 * SLOW_WORK):
+        step.make("MatMul", root, size=1, where={"work": work})
+    assert {thread_pool_order(step.trace(), 1, 2, seed)[-1] for seed in range(20)} == {~2}
+
+
+def test_that_steps_that_take_turns_run_one_after_the_other():
+    step = Step()
+    for _ in range(4):
+        step.make("MatMul", size=1, where={"work": SLOW_WORK})
+    order = thread_pool_order(step.trace(adding=2), 1, 2, 0)
+    assert {*order[:4]} == {2, 3, ~2, ~3}
+    assert {*order[4:]} == {0, 1, ~0, ~1}
 
 
 @pytest.mark.parametrize("seed", range(3))

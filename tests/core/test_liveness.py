@@ -4,7 +4,7 @@ import pytest
 from steps import Step, live_bytes, replayed, story
 
 from planner_app.core.allocate import live, state_bytes
-from planner_app.core.liveness import folded_values
+from planner_app.core.liveness import folded_values, replay
 from planner_app.core.trace import Access, Constant, Role, Size, StepTrace
 
 MIB = 1 << 20
@@ -289,3 +289,15 @@ def test_that_a_step_that_adds_up_takes_turns_with_one_that_updates():
 @pytest.mark.parametrize(("extra", "live"), [(50, 100 + 100 + 50), (5, 100 + 100 + 10)])
 def test_that_the_peak_is_that_of_either_kind_of_step(extra: int, live: int):
     assert live_bytes(adding_up(extra)) == live
+
+
+def test_that_the_first_update_copies_what_was_made_of_shared_zeros():
+    step = Step()
+    slot = step.variable(100, Role.OPTIMIZER)
+    weight = step.variable(1000)
+    for variable in (slot, weight):
+        step.assign(variable, step.make("Change", size=10), Access.UPDATE)
+    buffers = replay(step.trace(), steps=2, zeros=True)
+    taken = [buffers.owner[move] for move in buffers.moves if move >= buffers.before and buffers.owner[move] >= 0]
+    assert taken == [slot]  # once: in the second step nobody shares it
+    assert [buffers.owner[~move] for move in buffers.moves if move < 0 and buffers.owner[~move] >= 0] == [slot]
