@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from planner_app.commands import arguments, terminal
+from planner_app.commands import arguments, calibrated, terminal
 from planner_app.commands.advise_text import show
 from planner_app.commands.setup_arguments import add_device, add_setup, device_of, setup_of
 from planner_app.core.advise import Advice, Option
@@ -27,6 +27,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--limit", metavar="SIZE", help="what the allocator may take, as in 8GiB; default: the device's"
     )
+    calibrated.add(parser)
     arguments.add_json(parser)
 
 
@@ -39,7 +40,7 @@ def run(options: Namespace) -> int:
         tracer = Tracer(opened.checked)
         others = catalogue().devices if device.cuda else ()
         want = want_of(setup, device, opened.description, others, limit)
-        advice = advice_for(tracer, want, on_progress=on_progress)
+        advice = advice_for(tracer, want, taught=calibrated.taught(options), on_progress=on_progress)
         tracer.keep()
     if options.json:
         terminal.write_json(as_json(advice) | {"seconds": round(time.monotonic() - started, 3)})
@@ -57,6 +58,7 @@ def as_json(advice: Advice) -> dict[str, Any]:
         "limit_bytes": advice.limit_bytes,
         "options": [_option(option) for option in advice.options],
         "helpful": [_option(option) for option in advice.helpful],
+        "calibrated": advice.calibrated or None,
         "hints": msgspec.to_builtins(advice.hints),
     }
 

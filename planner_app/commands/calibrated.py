@@ -1,8 +1,9 @@
 """What measurements have taught about a device, for commands that estimate."""
 
 from argparse import ArgumentParser, Namespace
+from functools import cache
 
-from planner_app.core.calibrate import Calibration
+from planner_app.core.calibrate import Calibration, Taught, untaught
 from planner_app.core.device import Device
 from planner_app.files.calibrations import Calibrations
 
@@ -15,3 +16,11 @@ def add(parser: ArgumentParser) -> None:
 
 def learnt(options: Namespace, device: Device, *, xla: bool) -> Calibration | None:
     return None if options.uncalibrated else Calibrations().find(device.name, xla=xla)
+
+
+def taught(options: Namespace) -> Taught:
+    """For commands that look at many devices: each is looked up once."""
+    if options.uncalibrated:
+        return untaught
+    find = cache(Calibrations().find)
+    return lambda device, xla: find(device.name, xla=xla)

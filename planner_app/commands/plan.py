@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from planner_app.commands import arguments, terminal
+from planner_app.commands import arguments, calibrated, terminal
 from planner_app.commands.plan_table import show
 from planner_app.commands.setup_arguments import add_setup, positive, setup_of
 from planner_app.core.cluster import parse_hosts
@@ -70,6 +70,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--prefetch", type=positive, default=2, metavar="N", help="batches read ahead; default 2")
     parser.add_argument("--shuffle", type=positive, default=0, metavar="N", help="samples in the shuffle buffer")
     parser.add_argument("--cache", type=positive, default=0, metavar="N", help="samples that cache() keeps in memory")
+    calibrated.add(parser)
     parser.add_argument("--schema", action=_Schema, nargs=0, help="print the JSON Schema of plan files")
     arguments.add_json(parser)
 
@@ -83,7 +84,7 @@ def run(options: Namespace) -> int:
     with terminal.progress() as on_progress:
         tracer = Tracer(check_model(options.model, options.custom, on_progress))
         try:
-            plan = make_plan(tracer, _name(options.model), wish, on_progress)
+            plan = make_plan(tracer, _name(options.model), wish, on_progress, taught=calibrated.taught(options))
         except DoesNotFit as error:
             sys.stderr.write(f"plimsoll: {error}\n")
             return DOES_NOT_FIT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from planner_app.commands import terminal
+from planner_app.commands import calibrated, terminal
 from planner_app.commands.shop_arguments import add, devices_of, filter_of, want_of
 from planner_app.commands.shop_table import show
 from planner_app.core.device import Device
@@ -40,7 +40,10 @@ def run(options: Namespace) -> int:
         model, ways = _opened(options, want, on_progress)
         tracer = Tracer(model)
         measured = measured_speeds(map(Path, options.measured), tracer.model, catalogue())
-        offers = offers_for(tracer, want, devices, today=today, measured=measured, on_progress=on_progress)
+        taught = calibrated.taught(options)
+        offers = offers_for(
+            tracer, want, devices, today=today, measured=measured, taught=taught, on_progress=on_progress
+        )
         later = [_later(tracer, want, growth, devices, options, today, on_progress) for growth in ways]
         tracer.keep()
     by, pay = By(options.sort), Pay(options.pay)
@@ -80,7 +83,14 @@ def _later(
 ) -> Later:
     size = 2 * growth.now
     try:
-        offers = offers_for(tracer, want.grown(growth, size), devices, today=today, on_progress=on_progress)
+        offers = offers_for(
+            tracer,
+            want.grown(growth, size),
+            devices,
+            today=today,
+            taught=calibrated.taught(options),
+            on_progress=on_progress,
+        )
     except (ModelError, SetupError) as error:
         return Later(growth, size, why_not=str(error))
     found = _chosen(offers, options)

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
-from planner_app.commands import arguments
+from planner_app.commands import arguments, calibrated
 from planner_app.commands.setup_arguments import add_setup, positive, setup_of
 from planner_app.core.device import Device, Segment
 from planner_app.core.option import COUNTS, Want
@@ -43,6 +43,7 @@ def add(parser: ArgumentParser) -> None:
         metavar="FILE.json",
         help="a measurement of this model (plimsoll measure -o): its speed counts in place of the estimate's",
     )
+    calibrated.add(parser)
     parser.add_argument("--variants", action="store_true", help="cards with ECC switched off and MIG slices, too")
     _add_choice(parser)
     arguments.add_json(parser)

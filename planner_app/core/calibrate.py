@@ -5,13 +5,14 @@ narrows to where the next ratio is to be expected from those seen (Student's pre
 that a measurement that was made lies outside.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from statistics import median, stdev
 
 from planner_app.core.breakdown import Term
 from planner_app.core.compare import Comparison
+from planner_app.core.device import Device
 from planner_app.core.estimate import Estimate
 from planner_app.core.leak import student_t
 from planner_app.core.measurement import Measurement, Order
@@ -98,6 +99,14 @@ class Calibration:
     def with_sample(self, sample: Sample) -> "Calibration":
         others = tuple(each for each in self.samples if each.point != sample.point)
         return replace(self, samples=(*others, sample))
+
+
+# What measurements have taught about a device, of steps compiled by XLA or of others; None for nothing.
+Taught = Callable[[Device, bool], Calibration | None]
+
+
+def untaught(_device: Device, _xla: bool) -> Calibration | None:
+    return None
 
 
 def sample_of(comparison: Comparison, measurement: Measurement) -> Sample:

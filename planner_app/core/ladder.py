@@ -7,6 +7,7 @@ user allows it, a lower precision.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from planner_app.core.calibrate import Calibration, Taught, calibrated_level, sentence, untaught
 from planner_app.core.device import Device
 from planner_app.core.memory import Memory
 from planner_app.core.model import CheckedModel
@@ -30,6 +31,7 @@ from planner_app.core.plan import (
 )
 from planner_app.core.runtime import MIB, allocator_limit_bytes, outside_bytes
 from planner_app.core.setup import Precision, Setup, StepSetup
+from planner_app.core.sweep import Level
 from planner_app.core.trace import Role, StepTrace
 from planner_app.errors import PlanError
 from planner_app.units import format_bytes
@@ -91,6 +93,7 @@ def plan_of(
     file: str,
     created: str,
     versions: Mapping[str, str],
+    taught: Taught = untaught,
 ) -> Plan:
     """The plan for a model, from the memory of `needed_steps(wish)`.
 
@@ -98,6 +101,7 @@ def plan_of(
         file: The model's file name, or `file.py:function`, without its folder.
         created: Now, as in "2026-11-16T05:00:00Z".
         versions: Of what the figures depend on: plimsoll, tensorflow, keras.
+        taught: What measurements say of a device; the plan's warnings tell where it was heeded.
 
     Raises:
         DoesNotFit: On none of the devices does any rung fit.
@@ -106,7 +110,7 @@ def plan_of(
     entries, said = [], []
     for device in wish.devices:
         try:
-            entries.append(entry_of(memories, wish, device, source))
+            entries.append(entry_of(memories, wish, device, source, taught))
         except DoesNotFit as error:
             said.append(str(error))
     if not entries:
@@ -115,6 +119,7 @@ def plan_of(
     first = next(iter(memories.values()))
     said += [text for text in first.trace.warnings if text not in said]
     said += _warnings(entries, setup, first.trace)
+    said += [sentence(learnt) for learnt in _heeded(memories, wish, taught)]
     return Plan(
         schema_version=VERSION,
         created=created,
@@ -135,9 +140,11 @@ def plan_of(
     )
 
 
-def entry_of(memories: Mapping[StepSetup, Memory], wish: Wish, device: Device, source: Source) -> Entry:
-    capacity = capacity_bytes(device, wish.memory)
-    rungs = ladder(memories, wish, device, capacity, source)
+def entry_of(
+    memories: Mapping[StepSetup, Memory], wish: Wish, device: Device, source: Source, taught: Taught = untaught
+) -> Entry:
+    capacity = capacity_bytes(device, wish.memory, _learnt(memories, wish, device, taught))
+    rungs = ladder(memories, wish, device, capacity, source, taught)
     return Entry(
         device=PlannedDevice(
             name=device.name,
@@ -153,15 +160,32 @@ def entry_of(memories: Mapping[StepSetup, Memory], wish: Wish, device: Device, s
     )
 
 
-def capacity_bytes(device: Device, memory: MemorySettings) -> int | None:
+def capacity_bytes(device: Device, memory: MemorySettings, learnt: Calibration | None = None) -> int | None:
     limit = allocator_limit_bytes(device)
+    if limit is not None and learnt is not None and learnt.limit_bytes is not None:
+        limit = learnt.limit_bytes
     if memory.limit_bytes is None:
         return limit
     return memory.limit_bytes if limit is None else min(limit, memory.limit_bytes)
 
 
+def _learnt(memories: Mapping[StepSetup, Memory], wish: Wish, device: Device, taught: Taught) -> Calibration | None:
+    """Of steps as the first rung has them: compiled, or not."""
+    return taught(device, memories[next(_both(wish.setup)).step(device.target)].xla)
+
+
+def _heeded(memories: Mapping[StepSetup, Memory], wish: Wish, taught: Taught) -> list[Calibration]:
+    found = (_learnt(memories, wish, device, taught) for device in wish.devices)
+    return [learnt for learnt in found if learnt is not None]
+
+
 def ladder(
-    memories: Mapping[StepSetup, Memory], wish: Wish, device: Device, capacity: int | None, source: Source
+    memories: Mapping[StepSetup, Memory],
+    wish: Wish,
+    device: Device,
+    capacity: int | None,
+    source: Source,
+    taught: Taught = untaught,
 ) -> tuple[Rung, ...]:
     """Rungs that fit, each needing less than the one before."""
     rungs: list[Rung] = []
@@ -171,7 +195,7 @@ def ladder(
             if sum(rung.precision is precision for rung in rungs) == MOST_RUNGS:
                 break
             setup = replace(wish.setup, precision=precision, accumulate=accumulate)
-            rung = _rung(memories, setup, device, source)
+            rung = _rung(memories, setup, device, source, taught)
             if least is None or rung.peak.expected_bytes < least.peak.expected_bytes:
                 least = rung
             need = rung.peak.high_bytes if wish.surely and not rungs else rung.peak.expected_bytes
@@ -207,20 +231,24 @@ def accumulations(setup: Setup) -> list[int]:
     return found
 
 
-def _rung(memories: Mapping[StepSetup, Memory], setup: Setup, device: Device, source: Source) -> Rung:
+def _rung(memories: Mapping[StepSetup, Memory], setup: Setup, device: Device, source: Source, taught: Taught) -> Rung:
     memory = memories[setup.step(device.target)]
     point = memory.point(setup.per_gpu_batch)
+    level = Level(point.in_use_bytes, point.low_bytes, point.high_bytes)
     outside = outside_bytes(device, setup.gpus).expected_bytes
+    if (learnt := taught(device, memory.xla)) is not None:
+        level = calibrated_level(level, learnt)
+        outside = learnt.outside_bytes if learnt.outside_bytes is not None else outside
     return Rung(
         per_gpu_batch=setup.per_gpu_batch,
         accumulate=setup.accumulate,
         precision=setup.precision,
         jit=memory.xla,
         peak=Peak(
-            expected_bytes=point.in_use_bytes,
-            low_bytes=point.low_bytes,
-            high_bytes=point.high_bytes,
-            device_bytes=point.in_use_bytes + outside,
+            expected_bytes=level.peak_bytes,
+            low_bytes=level.low_bytes,
+            high_bytes=level.high_bytes,
+            device_bytes=level.peak_bytes + outside,
             source=source,
         ),
     )

@@ -59,6 +59,7 @@ class Option:
         hour: In the cheapest cloud.
         watts: Of all cards at full load.
         speed: `None` where the device's figures are not known.
+        calibrated: What measurements had to say, in a sentence; "" where there were none.
     """
 
     device: Device
@@ -71,6 +72,7 @@ class Option:
     hour: Cost | None
     watts: int | None
     speed: Speed | None
+    calibrated: str = ""
 
     @property
     def gpus(self) -> int:
@@ -107,6 +109,8 @@ class Option:
             said.append("its memory is the host's own: other programs take their part")
         if device.total_is_derived:
             said.append("the memory it reports is derived, not seen")
+        if self.calibrated:
+            said.append(self.calibrated[0].lower() + self.calibrated[1:].rstrip("."))
         return (*said, *(note.rstrip(".") for note in device.notes))
 
     @property

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
+from planner_app.core.calibrate import Calibration, Taught, calibrated_level, sentence, uncalibrated_limit, untaught
 from planner_app.core.device import Device
 from planner_app.core.memory import Memory
 from planner_app.core.option import Offers, Option, Want
@@ -57,9 +58,10 @@ def shop(
     *,
     today: date,
     measured: Measured | None = None,
+    taught: Taught = untaught,
 ) -> Offers:
     """Every device in every number: what carries the training, and why the rest does not."""
-    counter = _Counter(want, memories, today, measured or {})
+    counter = _Counter(want, memories, today, measured or {}, taught)
     options: list[Option] = []
     refusals: list[Refusal] = []
     missing: dict[StepSetup, None] = {}
@@ -93,8 +95,11 @@ class _NoTrace(Exception):
 class _Counter:
     """Answers for one device and number at a time, and remembers what many of them share."""
 
-    def __init__(self, want: Want, memories: Mapping[StepSetup, Memory], today: date, measured: Measured) -> None:
+    def __init__(
+        self, want: Want, memories: Mapping[StepSetup, Memory], today: date, measured: Measured, taught: Taught
+    ) -> None:
         self._want, self._memories, self._today, self._measured = want, memories, today, measured
+        self._taught = taught
         self._levels: dict[tuple[int, int], Level] = {}
         self._largest: dict[tuple[int, int], int] = {}
         self._limits: dict[str, int] = {}
@@ -120,9 +125,9 @@ class _Counter:
     def _in_precision(self, device: Device, gpus: int, precision: Precision) -> Option | Refusal:
         if not _has(device, precision):
             return Refusal(device, gpus, Why.NO_BFLOAT16)
-        limit = self._limit(device)
         setup, memory = self._trained(device, precision, gpus, 1)
-        needed = self._level(memory, setup.per_gpu_batch)
+        limit = self._limit(device, memory)
+        needed = self._level(device, memory, setup.per_gpu_batch)
         if self._need(needed) <= limit:
             return self._option(device, setup, memory, needed, limit)
         refusal = self._refusal(device, setup, needed, limit)
@@ -136,11 +141,11 @@ class _Counter:
         """In the fewest steps in which it fits, or up to twice as many where only those share the batch out evenly."""
         batch = self._want.setup.batch
         _, memory = self._trained(device, precision, gpus, 2)
-        fitting = self._most(memory, limit)
+        fitting = self._most(device, memory, limit)
         fewest = max(2, -(-batch // (gpus * fitting))) if fitting else most + 1
         even = (n for n in range(fewest, min(2 * fewest, most) + 1) if batch % (gpus * n) == 0)
         setup, memory = self._trained(device, precision, gpus, min(next(even, fewest), most))
-        needed = self._level(memory, setup.per_gpu_batch)
+        needed = self._level(device, memory, setup.per_gpu_batch)
         if fewest > most:
             return self._refusal(device, setup, needed, limit)
         return self._option(device, setup, memory, needed, limit)
@@ -164,11 +169,12 @@ class _Counter:
             xla=memory.xla,
             level=needed,
             limit_bytes=limit,
-            largest_batch=self._most(memory, limit) * setup.gpus,
+            largest_batch=self._most(device, memory, limit) * setup.gpus,
             buy=purchase(device, setup.gpus, self._today),
             hour=hourly(device, setup.gpus, self._today),
             watts=None if device.tdp_watts is None else device.tdp_watts * setup.gpus,
             speed=self._speed(device, setup, memory),
+            calibrated="" if (learnt := self._learnt(device, memory)) is None else sentence(learnt),
         )
 
     def _speed(self, device: Device, setup: Setup, memory: Memory) -> Speed | None:
@@ -198,7 +204,13 @@ class _Counter:
     def _need(self, needed: Level) -> int:
         return needed.high_bytes if self._want.surely else needed.peak_bytes
 
-    def _limit(self, device: Device) -> int:
+    def _learnt(self, device: Device, memory: Memory) -> Calibration | None:
+        return self._taught(device, memory.xla)
+
+    def _limit(self, device: Device, memory: Memory) -> int:
+        learnt = self._learnt(device, memory)
+        if learnt is not None and learnt.limit_bytes is not None:
+            return learnt.limit_bytes
         if device.name not in self._limits:
             limits = allocator_limits(device)
             if limits is None:
@@ -206,16 +218,19 @@ class _Counter:
             self._limits[device.name] = limits.low_bytes if self._want.surely else limits.expected_bytes
         return self._limits[device.name]
 
-    def _level(self, memory: Memory, batch: int) -> Level:
+    def _level(self, device: Device, memory: Memory, batch: int) -> Level:
         key = (id(memory), batch)
         if key not in self._levels:
             self._levels[key] = level(memory, batch)
-        return self._levels[key]
+        learnt = self._learnt(device, memory)
+        return self._levels[key] if learnt is None else calibrated_level(self._levels[key], learnt)
 
-    def _most(self, memory: Memory, limit: int) -> int:
-        key = (id(memory), limit)
+    def _most(self, device: Device, memory: Memory, limit: int) -> int:
+        learnt = self._learnt(device, memory)
+        room = limit if learnt is None else uncalibrated_limit(limit, learnt)
+        key = (id(memory), room)
         if key not in self._largest:
-            self._largest[key] = largest_on_lines(memory, limit, surely=self._want.surely)
+            self._largest[key] = largest_on_lines(memory, room, surely=self._want.surely)
         return self._largest[key]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from planner_app.core.advise import Advice, Want, advise
+from planner_app.core.calibrate import Taught, untaught
 from planner_app.core.device import Device
 from planner_app.core.memory import Memory
 from planner_app.core.model import ModelDescription
@@ -20,6 +21,7 @@ def advice_for(
     tracer: Tracer,
     want: Want,
     *,
+    taught: Taught = untaught,
     on_progress: Callable[[Progress], None] | None = None,
     on_part: Callable[[Advice], None] | None = None,
     cancelled: threading.Event | None = None,
@@ -27,13 +29,14 @@ def advice_for(
     """`tracer.keep()` afterwards remembers what was worked out.
 
     Args:
+        taught: What measurements say of a device.
         on_part: Hears after every round what is known by then.
         cancelled: Once set, from any thread, work ends at once.
     """
     memories: dict[StepSetup, Memory] = {}
     impossible: dict[StepSetup, str] = {}
     while True:
-        advice = advise(want, memories, impossible)
+        advice = advise(want, memories, impossible, taught)
         if not advice.missing:
             return advice
         if on_part is not None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 
 from planner_app import __version__
+from planner_app.core.calibrate import Taught, untaught
 from planner_app.core.ladder import Wish, needed_steps, plan_of
 from planner_app.core.plan import Plan
 from planner_app.jobs.protocol import Progress
@@ -13,7 +14,14 @@ from planner_app.jobs.tracing import Tracer
 PACKAGES = ("tensorflow", "keras")
 
 
-def make_plan(tracer: Tracer, file: str, wish: Wish, on_progress: Callable[[Progress], None] | None = None) -> Plan:
+def make_plan(
+    tracer: Tracer,
+    file: str,
+    wish: Wish,
+    on_progress: Callable[[Progress], None] | None = None,
+    *,
+    taught: Taught = untaught,
+) -> Plan:
     """The plan for the tracer's model. `file` is what the plan calls it: its file's name, or `file.py:function`.
 
     Raises:
@@ -23,7 +31,7 @@ def make_plan(tracer: Tracer, file: str, wish: Wish, on_progress: Callable[[Prog
     tracer.prepare(steps, on_progress)
     memories = {step: tracer.memory(step, on_progress) for step in steps}
     try:
-        return plan_of(tracer.model, memories, wish, file=file, created=now(), versions=versions())
+        return plan_of(tracer.model, memories, wish, file=file, created=now(), versions=versions(), taught=taught)
     finally:
         tracer.keep()
 

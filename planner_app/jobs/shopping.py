@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import date
 
+from planner_app.core.calibrate import Taught, untaught
 from planner_app.core.device import Device
 from planner_app.core.memory import Memory
 from planner_app.core.option import Offers, Want
@@ -19,12 +20,13 @@ def offers_for(
     *,
     today: date,
     measured: Measured | None = None,
+    taught: Taught = untaught,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Offers:
     """`tracer.keep()` afterwards remembers what was worked out."""
     memories: dict[StepSetup, Memory] = {}
     while True:
-        offers = shop(want, devices, memories, today=today, measured=measured)
+        offers = shop(want, devices, memories, today=today, measured=measured, taught=taught)
         if not offers.missing:
             return offers
         tracer.prepare(offers.missing, on_progress)

@@ -10,6 +10,7 @@ from planner_app.core.advise.changes import candidates, shrunk
 from planner_app.core.advise.remat import activations_pay, inside, paying_layers
 from planner_app.core.advise.weigh import fits
 from planner_app.core.breakdown import Held, Term
+from planner_app.core.calibrate import Calibration, Sample
 from planner_app.core.device import cpu_device, custom_device
 from planner_app.core.estimate import estimate
 from planner_app.core.setup import Jit, Precision
@@ -24,6 +25,18 @@ def test_that_what_fits_gets_no_advice():
     advice = Models().advice(want(batch=8))
     assert advice.fits
     assert advice.options == ()
+
+
+def test_that_what_measurements_teach_counts_and_is_said():
+    """It takes 144 MiB of 80 by the estimate; a quarter of that, where that was measured."""
+    models, wanted = Models(), want(batch=64)
+    learnt = Calibration("", "2.21.0", "3.15.1", False, (Sample("net", "", "", "2026-11-16", 100, (25,)),))
+    memories = {step: models.memory(step) for step in (wanted.setup.step("gpu:8.0"),)}
+    alone = estimate(next(iter(memories.values())), wanted.setup, wanted.device).peak_bytes
+    assert not advise(wanted, memories).fits
+    advice = advise(wanted, memories, taught=lambda device, xla: None if xla else learnt)
+    assert (advice.fits, advice.before_bytes) == (True, round(alone / 4))
+    assert advice.calibrated.startswith("Calibrated with one measurement")
 
 
 def test_that_traces_are_asked_for_before_anything_is_said():

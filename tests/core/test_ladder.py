@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from steps import Step
 
+from planner_app.core.calibrate import Calibration, Sample
 from planner_app.core.device import cpu_device, custom_device
 from planner_app.core.ladder import DoesNotFit, Wish, accumulations, needed_steps, plan_of
 from planner_app.core.memory import Memory
@@ -32,11 +33,19 @@ def step_of(setup: StepSetup) -> Memory:
     return Memory(step.trace(layers=(("norm", "BatchNormalization"),)), setup)
 
 
-def planned(batch: int, *, limit: int | None = None, gpus: int = 1, accumulate: int = 1, **more):
+def taught(ratio: float):
+    """One measurement, so many times its estimate, of steps that are not compiled."""
+    sample = Sample("tiny", "", "batch 8", WHEN, 1000, (round(1000 * ratio),))
+    learnt = Calibration("cpu", "2.21.0", "3.15.1", False, (sample,))
+    return lambda device, xla: learnt if device.name == "cpu" and not xla else None
+
+
+def planned(batch: int, *, limit: int | None = None, gpus: int = 1, accumulate: int = 1, ratio: float = 0.0, **more):
     device = cpu_device(limit)
     wish = Wish(Setup(batch=batch, gpus=gpus, accumulate=accumulate), (device,), **more)
     memories = {setup: step_of(setup) for setup in needed_steps(wish)}
-    return plan_of(MODEL, memories, wish, file="tiny.keras", created=WHEN, versions={"plimsoll": "1"})
+    calibrated = {"taught": taught(ratio)} if ratio else {}
+    return plan_of(MODEL, memories, wish, file="tiny.keras", created=WHEN, versions={"plimsoll": "1"}, **calibrated)
 
 
 def rungs(plan) -> list[tuple[int, int]]:
@@ -57,6 +66,19 @@ def test_that_the_first_rung_is_the_first_that_fits():
     plan = planned(64, limit=20 * MIB)
     assert rungs(plan)[0] == (16, 4)
     assert "does not fit at once: it is trained 16 at a time in 4 steps" in plan.warnings[0]
+
+
+def test_that_what_measurements_teach_counts_and_is_said():
+    """32 at a time take 35 MiB by the estimate, and 44 where a quarter more was measured: only 16 fit into 40."""
+    plain, calibrated = planned(64, limit=40 * MIB), planned(64, limit=40 * MIB, ratio=1.25)
+    assert (rungs(plain)[0], rungs(calibrated)[0]) == ((32, 2), (16, 4))
+    before = {rung.per_gpu_batch: rung.peak.expected_bytes for rung in plain.devices[0].rungs}
+    assert all(
+        rung.peak.expected_bytes == round(1.25 * before[rung.per_gpu_batch]) for rung in calibrated.devices[0].rungs
+    )
+    said = "Calibrated with one measurement on cpu, the last of 2026-11-16: +25.0% against the estimate alone."
+    assert said in calibrated.warnings
+    assert said not in plain.warnings
 
 
 def test_that_accumulating_is_no_fallback_where_its_sums_cost_more_than_it_saves():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from offers import GIB, MIB, TODAY, an_hour, card, lines, offered, wanted
 
+from planner_app.core.calibrate import Calibration, Sample
 from planner_app.core.option import Want
 from planner_app.core.refusal import Why
 from planner_app.core.roofline import Source
@@ -68,6 +69,28 @@ def test_that_the_largest_batch_is_of_all_gpus():
     limit = allocator_limit_bytes(CARD)
     each = (limit - GIB) // (100 * MIB)
     assert [option.largest_batch for option in offered(wanted(4, counts=(1, 4)), CARD).options] == [each, 4 * each]
+
+
+def test_that_what_measurements_teach_of_a_device_counts_for_it_and_is_said():
+    """200 samples take 20.5 GiB of the 21.9 by the estimate, and a tenth more where that was measured."""
+    other, want = card("NVIDIA X2"), wanted(200, counts=(1,))
+    learnt = Calibration("NVIDIA X1", "2.21.0", "3.15.1", True, (Sample("net", "", "", "2026-11-16", 100, (110,)),))
+
+    def taught(device, xla):
+        return learnt if device.name == "NVIDIA X1" and xla else None
+
+    plain = offered(want, CARD, other)
+    assert [option.device.name for option in plain.options] == ["NVIDIA X1", "NVIDIA X2"]
+    memories = lines(want, (CARD, other))
+    found = shop(want, (CARD, other), memories, today=TODAY, taught=taught)
+    assert [option.device.name for option in found.options] == ["NVIDIA X2"]
+    assert found.options[0].notes == ()
+    assert found.refusals[0].need_bytes == round(1.1 * (GIB + 20000 * MIB))
+    half = replace(want, setup=Setup(batch=100))
+    option = shop(half, (CARD,), memories, today=TODAY, taught=taught).options[0]
+    assert option.level.peak_bytes == round(1.1 * (GIB + 10000 * MIB))
+    assert option.largest_batch == (int(allocator_limit_bytes(CARD) / 1.1) - GIB) // (100 * MIB)
+    assert option.notes[0].startswith("calibrated with one measurement on NVIDIA X1")
 
 
 def test_that_a_want_without_a_choice_is_refused():

@@ -12,8 +12,9 @@ from itertools import combinations
 from planner_app.core.advise.changes import Candidate, candidates
 from planner_app.core.advise.hints import hints
 from planner_app.core.advise.values import Advice, Change, Cost, Hint, Option, Want
-from planner_app.core.advise.weigh import Scales, fits
+from planner_app.core.advise.weigh import Scales
 from planner_app.core.breakdown import Term, snapshot
+from planner_app.core.calibrate import Taught, sentence, untaught
 from planner_app.core.device import Device, Segment
 from planner_app.core.estimate import Estimate, estimate
 from planner_app.core.memory import Memory
@@ -31,13 +32,17 @@ LARGER_DEVICES = 3
 
 
 def advise(
-    want: Want, memories: Mapping[StepSetup, Memory], impossible: Mapping[StepSetup, str] | None = None
+    want: Want,
+    memories: Mapping[StepSetup, Memory],
+    impossible: Mapping[StepSetup, str] | None = None,
+    taught: Taught = untaught,
 ) -> Advice:
     """As far as the traces go: what is `missing` is to be traced, then this is asked again.
 
     Args:
         memories: Of the steps that were traced.
         impossible: Steps that can't be traced, with the reason: a size the model can't take, say.
+        taught: What measurements say of a device.
     """
     impossible = impossible or {}
     limit = want.limit_bytes if want.limit_bytes is not None else allocator_limit_bytes(want.device)
@@ -48,10 +53,22 @@ def advise(
         if base_step in impossible:
             raise SetupError(impossible[base_step])
         return Advice(want, False, limit_bytes=limit, missing=(base_step,))
+    scales = Scales(want, limit, memories, taught)
+    if (
+        want.limit_bytes is None
+        and (learnt := scales.learnt(want.setup)) is not None
+        and learnt.limit_bytes is not None
+    ):
+        scales.limit_bytes = limit = learnt.limit_bytes
+    if scales.fits(want.setup, want.setup.per_gpu_batch, limit):
+        return Advice(want, True, scales.level(want.setup).peak_bytes, limit, calibrated=_calibrated(scales))
     base = estimate(memories[base_step], want.setup, want.device)
-    if fits(memories[base_step], want.setup.per_gpu_batch, limit):
-        return Advice(want, True, base.peak_bytes, limit)
-    return _Advising(want, base, Scales(want, limit, memories), impossible).advice(limit)
+    return _Advising(want, base, scales, impossible).advice(limit)
+
+
+def _calibrated(scales: Scales) -> str:
+    learnt = scales.learnt(scales.want.setup)
+    return "" if learnt is None else sentence(learnt)
 
 
 class _Advising:
@@ -78,12 +95,13 @@ class _Advising:
         return Advice(
             want=self.want,
             fits=False,
-            before_bytes=self.base.peak_bytes,
+            before_bytes=self.scales.level(self.want.setup).peak_bytes,
             limit_bytes=limit,
             options=tuple(sorted(_useful(self.ways), key=lambda way: (way.cost, way.slower or 1.0, way.after_bytes))),
             helpful=tuple(option for _, option in self.helpful),
             hints=tuple(hints(self.want, self.base)),
             missing=tuple(self.missing),
+            calibrated=_calibrated(self.scales),
         )
 
     def _try_alone(self, singles: Sequence[Candidate]) -> None:
@@ -166,7 +184,7 @@ class _Advising:
             ),
             setup=self.want.setup,
             device=self.want.device,
-            before_bytes=self.base.peak_bytes,
+            before_bytes=self.scales.level(self.want.setup).peak_bytes,
             after_bytes=asked,
             high_bytes=asked,
             limit_bytes=limit,

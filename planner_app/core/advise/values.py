@@ -104,6 +104,7 @@ class Advice:
     options: Changes, alone or together, that make it fit: the cheapest first.
     helpful: Single changes that save memory, but not enough.
     missing: Traces that have to be made before more can be said; empty when this is all.
+    calibrated: What measurements had to say, in a sentence; "" where there were none.
     """
 
     want: Want
@@ -114,3 +115,4 @@ class Advice:
     helpful: tuple[Option, ...] = ()
     hints: tuple[Hint, ...] = ()
     missing: tuple[StepSetup, ...] = ()
+    calibrated: str = ""

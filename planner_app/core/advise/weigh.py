@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from planner_app.core.advise.changes import accumulation, smaller_batch
 from planner_app.core.advise.values import Change, Cost, Option, Want
 from planner_app.core.allocate import STARTS, allocate
+from planner_app.core.calibrate import Calibration, Taught, calibrated_level, uncalibrated_limit, untaught
 from planner_app.core.device import Device
 from planner_app.core.ladder import accumulations
 from planner_app.core.memory import Memory
 from planner_app.core.roofline import speed
 from planner_app.core.setup import Setup, StepSetup
+from planner_app.core.sweep import Level
 from planner_app.core.work import StepWork, step_work
 
 # Seven eighths down to a half, then halves of a quarter, an eighth and so on.
@@ -24,6 +26,7 @@ class Scales:
     want: Want
     limit_bytes: int
     memories: Mapping[StepSetup, Memory]
+    taught: Taught = untaught
 
     def __post_init__(self) -> None:
         self._works: dict[StepSetup, StepWork] = {}
@@ -42,37 +45,48 @@ class Scales:
             setup = self._smaller(setup, limit)
             changes = tuple(smaller_batch(setup) if c.cost is Cost.BATCH else c for c in changes)
         memory = self.memory(setup, device)
-        point = memory.point(setup.per_gpu_batch)
+        level = self.level(setup, device)
         return Option(
             changes=changes,
             setup=setup,
             device=device or self.want.device,
-            before_bytes=self.memory(self.want.setup).point(self.want.setup.per_gpu_batch).in_use_bytes,
-            after_bytes=point.in_use_bytes,
-            high_bytes=point.high_bytes,
+            before_bytes=self.level(self.want.setup).peak_bytes,
+            after_bytes=level.peak_bytes,
+            high_bytes=level.high_bytes,
             limit_bytes=limit,
-            fits=fits(memory, setup.per_gpu_batch, limit),
+            fits=self.fits(setup, setup.per_gpu_batch, limit, device),
             xla=memory.xla,
             slower=self._slower(setup, device),
             more_arithmetic=self._more_arithmetic(setup),
         )
 
+    def learnt(self, setup: Setup, device: Device | None = None) -> Calibration | None:
+        return self.taught(device or self.want.device, self.memory(setup, device).xla)
+
+    def level(self, setup: Setup, device: Device | None = None) -> Level:
+        point, learnt = self.memory(setup, device).point(setup.per_gpu_batch), self.learnt(setup, device)
+        level = Level(point.in_use_bytes, point.low_bytes, point.high_bytes)
+        return level if learnt is None else calibrated_level(level, learnt)
+
+    def fits(self, setup: Setup, batch: int, limit: int, device: Device | None = None) -> bool:
+        learnt = self.learnt(setup, device)
+        return fits(self.memory(setup, device), batch, limit if learnt is None else uncalibrated_limit(limit, learnt))
+
     def _accumulated(self, setup: Setup, limit: int) -> Setup:
         """The fewest steps with which it fits; the most there can be, where it does not."""
-        memory = self.memory(setup)
         tried = [replace(setup, accumulate=count) for count in accumulations(setup) if count > 1]
         for one in tried:
-            if fits(memory, one.per_gpu_batch, limit):
+            if self.fits(setup, one.per_gpu_batch, limit):
                 return one
         return tried[-1] if tried else setup
 
     def _smaller(self, setup: Setup, limit: int) -> Setup:
         """Eighths of the batch, from the largest down: each one that is tried takes a replay in every order."""
         share = setup.gpus * setup.accumulate
-        memory, whole = self.memory(setup), setup.per_gpu_batch
+        whole = setup.per_gpu_batch
         tried = dict.fromkeys(_rounded(max(whole * eighths // 8 >> halved, 1)) for halved, eighths in SMALLER)
         for batch in tried:
-            if batch < whole and fits(memory, batch, limit):
+            if batch < whole and self.fits(setup, batch, limit):
                 return setup.with_batch(batch * share)
         return setup.with_batch(share)
 
