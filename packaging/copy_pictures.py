@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +33,8 @@ CHOSEN = {
     "checkup_light": GUIDE / "checkup.png",
 }
 
+PARTS = {"empty_light": QRect(240, 250, 800, 170)}  # the rest is empty
+
 
 def small(picture: QImage) -> QImage:
     """In its own most frequent colours; the others become the nearest of them."""
@@ -46,6 +48,8 @@ def main() -> int:
     GUIDE.mkdir(parents=True, exist_ok=True)
     for name, target in CHOSEN.items():
         picture = QImage(str(DRAWN / f"{name}.png"))
+        if name in PARTS:
+            picture = picture.copy(PARTS[name])
         if picture.isNull():
             print(f"{name}.png is not in {DRAWN}: draw it first, with make pictures.", file=sys.stderr)
             return 1
