@@ -50,8 +50,8 @@ from planner_app.gui.validate.presenter import ValidatePresenter
 HERE = Path(__file__).parent
 COUNT = 250  # the rate is ten a minute, a model that is opened starts TensorFlow
 FILES_OF_A_CHILD = 6  # three pipes, the lifeline, the lock of its folder, the selector
-WARM_UP = 60  # operations: caches and pools fill
-EVERY = 20  # operations between two counts
+WARM_UP = 50  # operations: caches and pools fill
+EVERY = 25  # operations between two counts
 PATIENCE_SECONDS = 600.0
 # What the later half of the counts may have more than the earlier one, in the middle of each.
 MOST_GROWTH = {"mebibytes": 20.0, "threads": 0, "children": 0, "files": 0, "widgets": 0, "objects": 5}
@@ -149,7 +149,8 @@ class Soak:
                 child.kill()
 
     def export(self) -> None:
-        panel = self.dice.choice(list(self.app.panels.values()))
+        shown = [each for each in self.app.panels.values() if each.picture is not None or each.table is not None]
+        panel = self.dice.choice(shown)
         kinds = ["png", "svg"] * (panel.picture is not None) + ["csv"] * (panel.table is not None)
         kind = self.dice.choice(kinds)
         export.save(str(self.folder / f"picture.{kind}"), export.data_of(panel, kind))
@@ -284,6 +285,12 @@ def _broken(folder: Path) -> str:
     return str(path)
 
 
+def more(counts: Sequence[Count]) -> str:
+    """Which objects there are more of than at the first count."""
+    kinds = collections.Counter(counts[-1].kinds) - collections.Counter(counts[0].kinds)
+    return "more of " + ", ".join(f"{kind} {many}" for kind, many in kinds.most_common(8)) if kinds else ""
+
+
 def grown(counts: Sequence[Count]) -> list[str]:
     """What is more in the later half than in the earlier one, each by its median."""
     found, middle = [], len(counts) // 2
@@ -293,8 +300,7 @@ def grown(counts: Sequence[Count]) -> list[str]:
         if growth > most:
             found.append(f"{name} +{growth:g}")
     if any(each.startswith("objects") for each in found):
-        more = collections.Counter(counts[-1].kinds) - collections.Counter(counts[0].kinds)
-        found.append("more of " + ", ".join(f"{kind} {many}" for kind, many in more.most_common(8)))
+        found.append(more(counts))
     if len({count.estimate for count in counts}) != 1:
         found.append("the estimate changed")
     return found
@@ -346,7 +352,7 @@ def run(count: int, seed: int, folder: Path, tell: Callable[[str], object]) -> t
             name = soak.step()
             if number % EVERY == 0:
                 counts.append(soak.settle(number))
-                tell(f"{number:5} {name:18} {counts[-1]}")
+                tell(f"{number:5} {name:18} {counts[-1]} {more(counts)}")
     finally:
         soak.app.window.close()
     soak.troubles.extend(f"Qt: {text}" for text in dict.fromkeys(warnings))

@@ -77,6 +77,22 @@ def test_that_without_a_folder_for_temporary_files_a_worker_is_refused_with_a_se
     assert "A worker needs a folder for its own files, and none can be made" in one_line(done.stderr)
 
 
+def test_that_a_temporary_folder_that_is_full_is_told_and_left_as_it_was(tmp_path: Path):
+    """A disk with room for one more entry: the worker's folder is made, and nothing in it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "nr_inodes=2", "tmpfs", disk]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nobody may mount a small disk here")
+    try:
+        done = plimsoll("describe", DEMO, TMPDIR=str(disk))
+        assert done.returncode == 1
+        assert "none can be made: no space left on device" in one_line(done.stderr)
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 def test_that_a_terminal_without_utf8_and_a_name_without_it_are_no_trouble(tmp_path: Path):
     """The file is refused, for other reasons than its name would be in the answer."""
     path = tmp_path / os.fsdecode(b"caf\xe9.keras")
