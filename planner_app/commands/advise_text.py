@@ -13,7 +13,7 @@ def show(advice: Advice, console: Console) -> None:
     where = f"{advice.want.device.name} with a batch of {setup.batch}"
     if advice.fits:
         console.print(Text(f"It fits {where} as it is: {format_bytes(advice.before_bytes)} of {limit}.", style="green"))
-        _calibrated(advice, console)
+        _hints(advice, console)
         return
     console.print(Text(f"It does not fit {where}: {format_bytes(advice.before_bytes)} of {limit}.", style="bold red"))
     if not advice.options:
@@ -24,13 +24,13 @@ def show(advice: Advice, console: Console) -> None:
         console.print(Text("\nThese help, but not enough by themselves", style="bold"))
         for option in advice.helpful:
             console.print(Text(f"- {option.changes[0].text}: {_memory(option)}"))
+    _hints(advice, console)
+
+
+def _hints(advice: Advice, console: Console) -> None:
     for hint in advice.hints:
         console.print(Text(f"\n- {hint.text}"))
         _code(hint.code, console)
-    _calibrated(advice, console)
-
-
-def _calibrated(advice: Advice, console: Console) -> None:
     if advice.calibrated:
         console.print(Text(f"\n{advice.calibrated}", style="dim"))
 

@@ -12,8 +12,9 @@ from planner_app.commands.plan_table import show
 from planner_app.commands.setup_arguments import add_setup, positive, setup_of
 from planner_app.core.cluster import parse_hosts
 from planner_app.core.ladder import DoesNotFit, Wish
+from planner_app.core.loops import explain_shapes, shapes_of
 from planner_app.core.pipeline import InputSettings, host_warning
-from planner_app.core.plan import Allocator, MemorySettings
+from planner_app.core.plan import Allocator, MemorySettings, Plan
 from planner_app.core.setup import Precision
 from planner_app.errors import PlanError
 from planner_app.files.devices import find_device
@@ -92,11 +93,19 @@ def run(options: Namespace) -> int:
     said = [*plan.warnings, *_unresolved(wish.hosts)]
     if (free := available_bytes()) and (sentence := host_warning(plan.input, free)):
         said.append(sentence)
+    if options.cache and (sentence := _shapes(plan, options.cache)):
+        said.append(sentence)
     if options.json:
         sys.stdout.write(plan_text(plan))
     else:
         show(plan, terminal.output(), said, str(output))
     return 0
+
+
+def _shapes(plan: Plan, samples: int) -> str:
+    """Of a data set that is kept in memory it is known how many samples it has."""
+    first = plan.devices[0].rungs[0]
+    return explain_shapes(shapes_of(samples, plan.training.global_batch), xla=first.jit)
 
 
 def _wish(options: Namespace) -> Wish:

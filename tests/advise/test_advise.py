@@ -27,6 +27,14 @@ def test_that_what_fits_gets_no_advice():
     assert advice.options == ()
 
 
+def test_that_of_what_fits_it_is_said_how_many_models_fit_one_after_the_other():
+    """Weights and two slots, 12 MiB, stay of each. The first takes a little more than 32 of 80 MiB: three more fit."""
+    advice = Models().advice(want(batch=8))
+    assert advice.before_bytes // MIB == 32
+    (hint,) = advice.hints
+    assert "each model that is kept leaves 12.0 MiB, so the 5th does not fit 80.0 MiB any more." in hint.text
+
+
 def test_that_what_measurements_teach_counts_and_is_said():
     """It takes 144 MiB of 80 by the estimate; a quarter of that, where that was measured."""
     models, wanted = Models(), want(batch=64)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from planner_app.core.advise.changes import Candidate, candidates
-from planner_app.core.advise.hints import hints
+from planner_app.core.advise.hints import hints, loop_hint
 from planner_app.core.advise.values import Advice, Change, Cost, Hint, Option, Want
 from planner_app.core.advise.weigh import Scales
 from planner_app.core.breakdown import Term, snapshot
@@ -61,7 +61,10 @@ def advise(
     ):
         scales.limit_bytes = limit = learnt.limit_bytes
     if scales.fits(want.setup, want.setup.per_gpu_batch, limit):
-        return Advice(want, True, scales.level(want.setup).peak_bytes, limit, calibrated=_calibrated(scales))
+        peak = scales.level(want.setup).peak_bytes
+        state = memories[base_step].point(want.setup.per_gpu_batch).state_bytes
+        again = loop_hint(peak, state, limit)
+        return Advice(want, True, peak, limit, hints=(again,), calibrated=_calibrated(scales))
     base = estimate(memories[base_step], want.setup, want.device)
     return _Advising(want, base, scales, impossible).advice(limit)
 

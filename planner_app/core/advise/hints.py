@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from planner_app.core.advise.values import Hint, Want
 from planner_app.core.breakdown import Term
 from planner_app.core.estimate import Estimate, LayerMemory
+from planner_app.core.loops import Loop, explain_loop
 from planner_app.core.setup import Setup
 from planner_app.units import format_bytes
 
@@ -22,6 +23,12 @@ def hints(want: Want, base: Estimate) -> Iterator[Hint]:
             "Memory of several GPUs does not add up: each holds the whole model, and only the batch is shared out. A "
             "model that does not fit at batch 1 fits on no number of them."
         )
+
+
+def loop_hint(peak_bytes: int, state_bytes: int, limit_bytes: int) -> Hint:
+    """Of a training that fits once: a search over settings, or a validation in folds, trains more than one model."""
+    said = explain_loop(Loop(peak_bytes, state_bytes), limit_bytes)
+    return Hint(f"One model after the other in one process: {said[0].lower()}{said[1:]}")
 
 
 def _static(layer: LayerMemory) -> int:
