@@ -33,7 +33,7 @@ class AdvicePresenter(QObject):
     def __init__(self, session: Session, view: AdviceView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self._errand = Errand(session, self)
+        self.errand = Errand(session, self)
         self._advice: Advice | None = None
         self._asked_at: tuple[Setup, Device] | None = None  # what was chosen when the list was asked for
         self._asking_at = self._chosen()  # the same, of the list that is being worked out
@@ -44,11 +44,11 @@ class AdvicePresenter(QObject):
         session.model_changed.connect(self._on_model_changed)
         for signal in (session.choice_changed, session.memories_changed, view.shown):
             signal.connect(self._refresh)
-        self._errand.progressed.connect(self._on_progressed)
-        self._errand.told.connect(self._on_told)
-        self._errand.failed.connect(self._on_failed)
-        self._errand.stopped.connect(self._on_stopped)
-        self._errand.ended.connect(lambda: view.show_working(False))
+        self.errand.progressed.connect(self._on_progressed)
+        self.errand.told.connect(self._on_told)
+        self.errand.failed.connect(self._on_failed)
+        self.errand.stopped.connect(self._on_stopped)
+        self.errand.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(lambda: view.set_theme(appearance.theme))
         view.work_clicked.connect(self._on_work_clicked)
         view.cancel_clicked.connect(self._on_cancel_clicked)
@@ -57,7 +57,7 @@ class AdvicePresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self._errand.busy
+        return self.errand.busy
 
     def table(self) -> Table:
         if self._advice is None:
@@ -142,12 +142,12 @@ class AdvicePresenter(QObject):
 
     def _start(self, deed: Callable[[Task], Advice]) -> None:
         self._asking_at = self._chosen()
-        self._errand.run(deed, self._on_finished)
+        self.errand.run(deed, self._on_finished)
 
     def _on_cancel_clicked(self) -> None:
-        if self._errand.busy:
+        if self.errand.busy:
             self._view.say("Cancelling …")
-            self._errand.cancel()
+            self.errand.cancel()
 
     def _on_progressed(self, event: Progress) -> None:
         ways = 0 if self._advice is None else len(self._advice.options)
@@ -176,7 +176,7 @@ class AdvicePresenter(QObject):
             self._session.choose(lambda choice: replace(choice, setup=setup, device=device))
 
     def _on_model_changed(self) -> None:
-        self._errand.drop()
+        self.errand.drop()
         self._advice = self._asked_at = self._tried = None
         self._view.set_open(self._session.opened is not None)
         self._refresh()

@@ -28,7 +28,7 @@ class DoctorPresenter(QObject):
     def __init__(self, session: Session, view: DoctorView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self._errand = Errand(session, self)
+        self.errand = Errand(session, self)
         self._log: Log | None = None
         self._layers: tuple[str, ...] = ()  # that the log was read with
         self._found: Diagnosis | None = None
@@ -37,10 +37,10 @@ class DoctorPresenter(QObject):
         for signal in (session.model_changed, view.shown):
             signal.connect(self._on_model_changed)
         session.choice_changed.connect(self._show)
-        self._errand.progressed.connect(self._on_progressed)
-        self._errand.failed.connect(self._on_failed)
-        self._errand.stopped.connect(self._on_stopped)
-        self._errand.ended.connect(lambda: view.show_working(False))
+        self.errand.progressed.connect(self._on_progressed)
+        self.errand.failed.connect(self._on_failed)
+        self.errand.stopped.connect(self._on_stopped)
+        self.errand.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(lambda: view.set_theme(appearance.theme))
         view.file_given.connect(self.read_file)
         view.text_given.connect(self._on_text_given)
@@ -52,7 +52,7 @@ class DoctorPresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self._errand.busy
+        return self.errand.busy
 
     def table(self) -> Table:
         evidence = self._found.evidence if self._found is not None else ()
@@ -114,7 +114,7 @@ class DoctorPresenter(QObject):
             self._view.show_values(values, self._appearance.theme)
 
     def _start(self, deed: Callable[[Task], object], finished: Callable[..., None]) -> None:
-        self._errand.run(deed, finished)
+        self.errand.run(deed, finished)
         self._view.show_working(True)
 
     # What is heard
@@ -131,15 +131,15 @@ class DoctorPresenter(QObject):
             self.read_file(path)
 
     def _on_cleared(self) -> None:
-        self._errand.drop()
+        self.errand.drop()
         self._view.empty()
         self._log = self._found = self._beside = None
         self._show()
 
     def _on_cancel_clicked(self) -> None:
-        if self._errand.busy:
+        if self.errand.busy:
             self._view.say("Cancelling …")
-            self._errand.cancel()
+            self.errand.cancel()
 
     def _on_fill_clicked(self) -> None:
         if (wanted := self._wanted()) is not None:
@@ -158,7 +158,7 @@ class DoctorPresenter(QObject):
     def _on_model_changed(self) -> None:
         """Layers are named as the open model names them, and the estimate is that model's."""
         if self._session.opened is None and self._beside is not None:
-            self._errand.drop()
+            self.errand.drop()
             self._beside = None
             self._show()
         elif (

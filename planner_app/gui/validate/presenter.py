@@ -35,16 +35,16 @@ class ValidatePresenter(QObject):
     def __init__(self, session: Session, view: ValidateView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self._errand = Errand(session, self)
+        self.errand = Errand(session, self)
         self._results: list[Measured] = []
         self.rows: list[Row] = []
         self._share = 1
         session.model_changed.connect(self._on_model_changed)
-        self._errand.progressed.connect(self._on_progressed)
-        self._errand.told.connect(self._on_told)
-        self._errand.failed.connect(self._on_failed)
-        self._errand.stopped.connect(self._on_stopped)
-        self._errand.ended.connect(lambda: view.show_working(False))
+        self.errand.progressed.connect(self._on_progressed)
+        self.errand.told.connect(self._on_told)
+        self.errand.failed.connect(self._on_failed)
+        self.errand.stopped.connect(self._on_stopped)
+        self.errand.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(self._paint)
         view.run_clicked.connect(self._on_run_clicked)
         view.cancel_clicked.connect(self._on_cancel_clicked)
@@ -58,7 +58,7 @@ class ValidatePresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self._errand.busy
+        return self.errand.busy
 
     def table(self) -> Table:
         return Table(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in self.rows])
@@ -86,7 +86,7 @@ class ValidatePresenter(QObject):
         return deeds.measuring(subject, wanted, setups)
 
     def _run(self, deed: deeds.Deed) -> None:
-        self._errand.run(deed, self._on_finished)
+        self.errand.run(deed, self._on_finished)
         self._view.show_working(True)
         self._view.say("Starting a fresh process …")
 
@@ -97,9 +97,9 @@ class ValidatePresenter(QObject):
             self._view.show_trouble(str(error))
 
     def _on_cancel_clicked(self) -> None:
-        if self._errand.busy:
+        if self.errand.busy:
             self._view.say("Cancelling …")
-            self._errand.cancel()
+            self.errand.cancel()
 
     def _on_progressed(self, event: Progress) -> None:
         self._view.show_progress(event.done, event.of, event.text)
@@ -168,7 +168,7 @@ class ValidatePresenter(QObject):
             self._view.show_trouble(str(error))
 
     def _on_model_changed(self) -> None:
-        self._errand.drop()
+        self.errand.drop()
         self._results.clear()
         self.rows.clear()
         self._view.show_rows([], self._appearance.theme)
