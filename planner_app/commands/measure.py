@@ -1,6 +1,7 @@
 """`plimsoll measure MODEL --batch 32 --on gpu:0`: what real training steps take, here and now."""
 
 from argparse import ArgumentParser, Namespace, _ArgumentGroup
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from planner_app.commands.interrupt import INTERRUPTED, interruptible
 from planner_app.commands.measure_table import show
 from planner_app.commands.setup_arguments import add_setup, positive, setup_of
 from planner_app.core.measurement import Measurement, Order, Place, parse_place
-from planner_app.errors import SetupError
+from planner_app.errors import PlannerError, SetupError
 from planner_app.files.measurements import check_writable, summary, write_measurement
 from planner_app.jobs.measuring import measure
 from planner_app.jobs.open import check_model
@@ -90,6 +91,10 @@ def run(options: Namespace) -> int:
         if output is not None:
             write_measurement(output, part)
 
+    def keep_part(part: Measurement) -> None:
+        with suppress(PlannerError):  # a disk that is full by now: said at the end, after what was found
+            keep(part)
+
     with interruptible() as cancelled, terminal.progress() as on_progress:
         result = measure(
             check_model(options.model, options.custom, on_progress, cancelled),
@@ -100,7 +105,7 @@ def run(options: Namespace) -> int:
             fits=options.fits,
             processes=options.processes,
             on_progress=on_progress,
-            on_part=keep,
+            on_part=keep_part,
             cancelled=cancelled,
         )
     if options.json:
