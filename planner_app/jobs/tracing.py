@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -44,17 +45,23 @@ class Tracer:
     def prepare(
         self, setups: Iterable[StepSetup], on_progress: OnProgress = None, cancelled: threading.Event | None = None
     ) -> None:
-        """Make the traces that are missing, several at a time."""
-        groups = alike(setup for setup in setups if setup not in self._memories)
+        """Make the traces that are missing, several at a time. A worker imports TensorFlow once for all it traces."""
+        groups = deque(alike(setup for setup in setups if setup not in self._memories))
         at_a_time = max(1, min(len(groups), os.cpu_count() or 1, MOST_AT_A_TIME))
 
-        def trace_group(group: list[StepSetup]) -> None:
+        def trace_groups() -> None:
             with WarmWorker() as worker:
-                for setup in group:
-                    self.trace(setup, worker, on_progress, cancelled)
+                while groups:
+                    try:
+                        group = groups.popleft()
+                    except IndexError:  # another thread was quicker
+                        return
+                    for setup in group:
+                        self.trace(setup, worker, on_progress, cancelled)
 
         with ThreadPoolExecutor(at_a_time) as pool:
-            list(pool.map(trace_group, groups))
+            for done in [pool.submit(trace_groups) for _ in range(at_a_time)]:
+                done.result()
 
     def memory(
         self, setup: StepSetup, on_progress: OnProgress = None, cancelled: threading.Event | None = None
