@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner_app.jobs.protocol import Event, Failed, Finished, Progress, Started
@@ -18,11 +18,15 @@ EVENTS = st.lists(
     max_size=8,
 )
 
+# A machine with much else to do is no fault of what is tested.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
 
 def lines(events: list[Event]) -> bytes:
     return b"".join(msgspec.json.encode(event) + b"\n" for event in events)
 
 
+@PATIENT
 @given(EVENTS, st.lists(st.integers(1, 40), min_size=1))
 def test_that_events_arrive_as_sent_however_they_are_cut(events, cuts):
     reader, stream, heard = EventReader(), lines(events), []
@@ -41,6 +45,7 @@ def test_that_events_arrive_as_sent_however_they_are_cut(events, cuts):
     assert not reader.unfinished
 
 
+@PATIENT
 @given(st.lists(st.binary(max_size=200), max_size=8))
 def test_that_any_bytes_are_events_or_trouble(chunks):
     reader = EventReader()
