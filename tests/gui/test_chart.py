@@ -1,5 +1,7 @@
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
@@ -105,6 +107,19 @@ def test_that_the_legend_hides_lines(chart: ChartPresenter, view: ChartView):
     view.legend._buttons[2].click()
     hidden = [key for key, curve in view.drawing.curves.items() if not curve.isVisible()]
     assert sorted(hidden) == [(Precision.FLOAT32, 2), (Precision.MIXED_FLOAT16, 2)]
+
+
+def test_that_a_line_that_is_not_wanted_any_more_is_off_the_chart(
+    session: Session, chart: ChartPresenter, view: ChartView
+):
+    def drawn() -> int:
+        return sum(isinstance(item, pg.PlotCurveItem) for item in view.plot.scene().items())
+
+    before = drawn()
+    session.choose(lambda choice: replace(choice, gpu_counts=(1,)))
+    chart._refresh()
+    assert len(chart.picture.series) == 2
+    assert drawn() == before - 4
 
 
 def test_that_precisions_of_the_same_memory_share_a_line(session: Session, chart: ChartPresenter):

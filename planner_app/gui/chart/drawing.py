@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPen
 
 from planner_app.core.setup import Precision
 from planner_app.gui.chart.axis import BatchAxis
-from planner_app.gui.chart.items import Area, Label, LevelLine, Pool, Ring, Shade, add
+from planner_app.gui.chart.items import Area, Label, LevelLine, Pool, Ring, Shade, add, remove
 from planner_app.gui.chart.marks import COMPILED, MEASURED
 from planner_app.gui.chart.values import Capacity, Mark, Picture, Series
 from planner_app.gui.theme import Theme
@@ -78,7 +78,7 @@ class Drawing:
 
     def draw_series(self) -> None:
         for key in self.curves.keys() - {series.key for series in self.picture.series}:
-            self.plot.removeItem(self.curves.pop(key))
+            remove(self.plot, self.curves.pop(key))
             self._looks.pop(key, None)
         for series in self.picture.series:
             self._draw_line(series)

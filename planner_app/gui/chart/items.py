@@ -17,6 +17,11 @@ def add(plot: pg.PlotWidget, item: QGraphicsItem, height: float) -> None:
     item.setZValue(height)
 
 
+def remove(plot: pg.PlotWidget, item: QGraphicsItem) -> None:
+    """The plot itself knows nothing of what `add` put there."""
+    plot.getViewBox().removeItem(item)
+
+
 class Ring(QGraphicsEllipseItem):
     """A spot whose size is in pixels, wherever it is."""
 
