@@ -12,6 +12,7 @@ from planner_app.core.trace import Phase, Role
 from planner_app.worker.replicas import SCOPE as REDUCTION
 
 GRADIENTS = "gradient_tape/"
+LOSS = "compile_loss"  # the scope that Keras opens for it
 NUMBERED = re.compile(r"_\d+$")
 
 
@@ -22,7 +23,9 @@ class Attribution:
         named = _paths(model)
         self.layers = tuple((path, kind) for path, kind in named.values())
         self._layers = {name: path for name, (path, _) in named.items()}
+        self._last = _output_layer(model)
         optimizer = model.optimizer
+        self._updater = str(optimizer.name)
         self._updates = {
             f"{optimizer.name}/",
             *(f"{o.name}/" for o in (getattr(optimizer, "inner_optimizer", None),) if o),
@@ -55,6 +58,15 @@ class Attribution:
                 return path
         return ""
 
+    def layer_or_part(self, name: str) -> str:
+        """The layer; of the loss, the layer whose output it is of; of an update, the optimizer."""
+        found = self.layer(name)
+        if found or not name:
+            return found
+        if LOSS in name.split("/"):
+            return self._last
+        return self._updater if self.phase(name) is Phase.UPDATE else ""
+
     def role(self, variable: Any) -> Role:
         if id(variable) in self._trainable:
             return Role.WEIGHT
@@ -64,6 +76,13 @@ class Attribution:
 
     def owner(self, variable: Any) -> str:
         return self._owner.get(id(variable), "")
+
+
+def _output_layer(model: keras.Model) -> str:
+    """The first output's; of a model without outputs of its own, the last one."""
+    history = getattr((getattr(model, "outputs", None) or [None])[0], "_keras_history", None)
+    layers = model.layers
+    return str(history.operation.name if history is not None else layers[-1].name if layers else model.name)
 
 
 def _paths(model: keras.Model, prefix: str = "") -> dict[str, tuple[str, str]]:

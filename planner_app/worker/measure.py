@@ -159,7 +159,7 @@ class _Measuring:
             if not is_out_of_memory(error):
                 self._blame_the_gpu()
                 raise
-            layer_of = self._about.layer if self._about is not None else lambda _: ""
+            layer_of = self._about.layer_or_part if self._about is not None else lambda _: ""
             self._oom = out_of_memory(error, self._during, layer_of)
 
     def _blame_the_gpu(self) -> None:
