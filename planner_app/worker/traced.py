@@ -11,6 +11,7 @@ import keras
 
 from planner_app.core.model import CheckedModel
 from planner_app.core.setup import StepSetup
+from planner_app.worker.repeated import repeated_updates
 from planner_app.worker.replicas import Reduction
 from planner_app.worker.rewrite import step_graph
 from planner_app.worker.step import build, trace_batch, trace_step
@@ -46,7 +47,10 @@ def traced(checked: CheckedModel, setup: StepSetup, identity: bytes, report: Cal
         reduction = Reduction(model.optimizer) if setup.replicated or _can_be_replicated(setup) else None
         report(2, 5, "tracing the training step")
         batch, prime = trace_batch(model)
-        meta, captured = step_graph(trace_step(model, batch))
+        with repeated_updates(model.optimizer):
+            step = trace_step(model, batch)
+        meta, captured = step_graph(step)
+        del step
         _last[key] = Traced(model, meta.SerializeToString(), captured, batch, prime, reduction)
         gc.collect()  # the function's graph is full of cycles
     return _last[key]
