@@ -84,12 +84,12 @@ def write_result(path: Path, tallies: list[fuzz_run.Tally]) -> None:
         kinds[kind] = kinds.get(kind, 0) + tally.count
     stopped = sum(tally.outcomes[fuzz_run.STOPPED] for tally in tallies)
     slowest, largest = max(tally.slowest[0] for tally in tallies), max(tally.largest_bytes for tally in tallies)
-    read = ", ".join(f"{count:,} {kind}s" for kind, count in kinds.items())
+    read = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
     told = {
         "name": "Changed model files, plans, logs and other files, read by real workers",
         "count": sum(tally.count for tally in tallies),
         "bad": sum(tally.outcomes[fuzz_run.BAD] for tally in tallies),
-        "detail": f"{read}; slowest {slowest:.1f} s, largest worker {largest >> 20} MiB; {stopped} stopped at the "
+        "detail": f"{read}; slowest {slowest:.0f} s, largest worker {largest >> 20} MiB; {stopped} stopped at the "
         "reader's limit with a sentence",
         "date": date.today().isoformat(),
     }

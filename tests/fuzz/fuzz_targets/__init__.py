@@ -1,6 +1,6 @@
 """What reads what others wrote, a module each:
 
-KIND            what its input is: a model file, a plan, a log, ...
+KIND            what its inputs are: model files, plans, logs, ...
 mutate          how an input is changed
 seeds()         inputs that are as they should be
 run(data)       reads one; answers "read", or why not. Anything that must not happen is raised.

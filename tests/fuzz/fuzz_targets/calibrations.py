@@ -7,7 +7,7 @@ from planner_app.core.calibrate import sentence, uncalibrated_limit
 from planner_app.errors import PlannerError
 from planner_app.files.calibrations import Calibrations
 
-KIND = "file of the app's own"
+KIND = "files of the app's own"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

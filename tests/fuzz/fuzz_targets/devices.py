@@ -9,7 +9,7 @@ from planner_app.core.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError
 from planner_app.files.devices import load_catalogue
 
-KIND = "list of devices"
+KIND = "lists of devices"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

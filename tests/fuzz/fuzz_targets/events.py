@@ -12,7 +12,7 @@ from planner_app.jobs.last_words import out_of_memory
 from planner_app.jobs.protocol import Failed, Finished, Progress
 from planner_app.jobs.stream import EventReader, Tail, Trouble
 
-KIND = "worker's words"
+KIND = "answers of workers"
 ANSWERS = (CheckedModel, ModelDescription, StepTrace, Run)
 __all__ = ["KIND", "mutate", "run", "seeds"]
 

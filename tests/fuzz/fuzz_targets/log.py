@@ -14,7 +14,7 @@ from planner_app.commands.doctor_text import show
 from planner_app.core.doctor import Kind
 from planner_app.files.logs import diagnosed
 
-KIND = "log"
+KIND = "logs"
 LOGS = Path(__file__).parents[2] / "doctor" / "logs"
 LONGEST_SEED = 20_000
 __all__ = ["KIND", "mutate", "run", "seeds"]

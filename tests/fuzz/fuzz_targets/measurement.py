@@ -8,7 +8,7 @@ from planner_app.core.calibrate import teaches
 from planner_app.errors import PlannerError
 from planner_app.files.measurements import read_measurement, summary
 
-KIND = "measurement"
+KIND = "measurements"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

@@ -9,7 +9,7 @@ from fuzz_changes import changed_json as mutate
 from fuzz_targets.common import corpus, written
 from fuzz_targets.model_file import outcome
 
-KIND = "model file"
+KIND = "model files"
 __all__ = ["KIND", "archive", "mutate", "run", "seeds"]
 
 

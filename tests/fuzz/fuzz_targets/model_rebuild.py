@@ -9,7 +9,7 @@ from planner_app.core.model import ModelDescription
 from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Describe
 
-KIND = "model file"
+KIND = "model files"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

@@ -5,7 +5,7 @@ from fuzz_changes import changed_bytes as mutate
 from fuzz_targets.common import corpus, emptied
 from fuzz_targets.model_file import outcome
 
-KIND = "model file"
+KIND = "model files"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

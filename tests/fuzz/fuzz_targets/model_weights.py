@@ -9,7 +9,7 @@ from fuzz_targets.common import corpus, written
 from fuzz_targets.model_config import archive
 from fuzz_targets.model_file import outcome
 
-KIND = "model file"
+KIND = "model files"
 CONFIG = corpus("models/functional.json")[0]
 __all__ = ["KIND", "mutate", "run", "seeds"]
 

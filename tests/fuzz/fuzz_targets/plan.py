@@ -9,7 +9,7 @@ from planner_app.core.script import script_of
 from planner_app.errors import PlanError
 from planner_app.files.plans import parse_plan, plan_text
 
-KIND = "plan"
+KIND = "plans"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

@@ -7,7 +7,7 @@ from planner_app.errors import DeviceError
 from planner_app.files.devices import catalogue, load_catalogue
 from planner_app.files.prices import keep_prices, read_prices
 
-KIND = "list of prices"
+KIND = "lists of prices"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

@@ -8,7 +8,7 @@ from planner_app.core.model import CheckedModel
 from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Inspect
 
-KIND = "file of code"
+KIND = "files of code"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

@@ -7,7 +7,7 @@ from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Request
 from planner_app.worker.serve import understood
 
-KIND = "worker's request"
+KIND = "requests to workers"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

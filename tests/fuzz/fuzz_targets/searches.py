@@ -6,7 +6,7 @@ from fuzz_targets.common import READ, REFUSED, corpus, emptied
 from planner_app.core.search import next_batch
 from planner_app.files.searches import SearchFile
 
-KIND = "file of the app's own"
+KIND = "files of the app's own"
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
 

@@ -5,7 +5,7 @@ from fuzz_changes import changed_json as mutate
 from fuzz_targets.common import READ, REFUSED, corpus, folder
 from planner_app.files.traces import TraceCache, _head
 
-KIND = "file of the app's own"
+KIND = "files of the app's own"
 KEY = "ab" * 20
 __all__ = ["KIND", "mutate", "run", "seeds"]
 
