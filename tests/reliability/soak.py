@@ -394,7 +394,8 @@ def main() -> int:
         return 1 if bad else 0
     keep_result(
         "soak",
-        "Random operations on the app with real workers, some of them killed: nothing grows, no result is lost",
+        "Random operations on the app with real workers, some of them killed: no thread, process, file or widget more, "
+        "no result lost",
         options.count,
         len(bad),
         detail if not bad else "; ".join(bad),
