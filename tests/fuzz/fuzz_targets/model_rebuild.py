@@ -3,7 +3,6 @@
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, corpus, refused, shown, written
-from fuzz_targets.model_config import archive
 from fuzz_targets.model_file import answered, read_model
 from planner_app.core.model import ModelDescription
 from planner_app.errors import PlannerError
@@ -21,7 +20,7 @@ def run(data: bytes) -> str:
     import keras
 
     try:
-        checked = read_model(written(archive(data), "model.keras"))
+        checked = read_model(written(data, "model.json"))
         found = answered(Describe(model=checked), ModelDescription)
     except PlannerError as error:
         return refused(error)
