@@ -19,11 +19,14 @@ class Lessons:
     def __init__(self) -> None:
         self._known: dict[tuple[str, bool], Calibration | None] = {}
 
-    def find(self, device: Device, memory: Memory) -> Calibration | None:
-        key = (device.name, memory.xla)
+    def taught(self, device: Device, xla: bool) -> Calibration | None:
+        key = (device.name, xla)
         if key not in self._known:
-            self._known[key] = Calibrations().find(device.name, xla=memory.xla)
+            self._known[key] = Calibrations().find(device.name, xla=xla)
         return self._known[key]
+
+    def find(self, device: Device, memory: Memory) -> Calibration | None:
+        return self.taught(device, memory.xla)
 
     def limit_bytes(self, device: Device, memory: Memory) -> int | None:
         """What the estimate alone may come to, for the calibrated one to fit."""
@@ -31,7 +34,3 @@ class Lessons:
         if limit is None or learnt is None:
             return limit
         return uncalibrated_limit(learnt.limit_bytes or limit, learnt)
-
-    def forget(self) -> None:
-        """Something new was learnt."""
-        self._known.clear()

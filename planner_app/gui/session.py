@@ -108,7 +108,7 @@ class Session(QObject):
 
     def learn_anew(self) -> None:
         """A calibration has changed."""
-        self.lessons.forget()
+        self.lessons = Lessons()
         self.memories_changed.emit()
 
     # What a user does

@@ -122,6 +122,16 @@ def test_that_a_line_that_is_not_wanted_any_more_is_off_the_chart(
     assert drawn() == before - 4
 
 
+def test_that_what_does_not_fit_is_shaded_from_edge_to_edge_when_lines_and_range_change_together(
+    session: Session, chart: ChartPresenter, view: ChartView
+):
+    session.choose_setup(optimizer=replace(session.choice.setup.optimizer, name="sgd"))
+    wait(lambda: chart.picture.chosen is not None and session.answers.idle)
+    left, right = view.plot.getViewBox().viewRange()[0]
+    shade = view.drawing._over.rect()
+    assert (shade.left(), shade.right()) == pytest.approx((left, right))
+
+
 def test_that_precisions_of_the_same_memory_share_a_line(session: Session, chart: ChartPresenter):
     session.choose_setup(precision=Precision.MIXED_BFLOAT16)
     keys = [series.precisions for series in chart.picture.series if series.gpus == 1]

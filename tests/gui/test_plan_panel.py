@@ -7,10 +7,12 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from waiting import wait
 
+from planner_app.core.calibrate import Sample
 from planner_app.core.ladder import Wish, needed_steps, plan_of
 from planner_app.core.plan import Plan
 from planner_app.core.script import script_of
 from planner_app.core.setup import Jit, Precision
+from planner_app.files.calibrations import Calibrations, installed
 from planner_app.files.devices import find_device
 from planner_app.files.plans import plan_text, read_plan
 from planner_app.gui.plan.presenter import PlanPresenter
@@ -65,6 +67,23 @@ def test_that_the_plan_in_view_is_the_one_that_the_core_makes(
     assert "TF_FORCE_GPU_ALLOW_GROWTH" in view.paper.toPlainText()
     assert "18,000 in 2 steps" in view.paper.toPlainText()
     take_pictures(view, "plan")
+
+
+def test_that_a_plan_heeds_what_measurements_taught(session: Session, panel: PlanPresenter):
+    session.choose_setup(batch=96)
+    alone = planned(session, panel)
+    device = session.choice.device.name
+    sample = Sample("demo", "", "batch 96", "2026-11-16T05:00:00Z", 1000, (1250,))
+    versions = {package: installed(package) for package in ("tensorflow", "keras")}
+    Calibrations().add(sample, device=device, **versions, driver=None, xla=True)
+    session.learn_anew()
+    wait(lambda: panel.values.plan is not alone)
+    peak, before = (plan.devices[0].rungs[0].peak for plan in (planned(session, panel), alone))
+    assert peak.expected_bytes == round(before.expected_bytes * 1.25)
+    assert any(text.startswith(f"Calibrated with one measurement on {device}") for text in panel.values.plan.warnings)
+    Calibrations().forget()
+    session.learn_anew()
+    wait(lambda: panel.values.plan.devices[0].rungs[0].peak.expected_bytes == before.expected_bytes)
 
 
 def test_that_a_saved_plan_opens_again_and_brings_its_setup_and_device(

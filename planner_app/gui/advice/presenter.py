@@ -97,7 +97,9 @@ class AdvicePresenter(QObject):
         if stale and chosen != self._tried:
             self._rest.start()
         nothing = "" if advice.fits or advice.options or advice.missing else NOTHING
-        self._put(AdviceValues(asked_text(advice), STALE if stale else nothing, rows, applied, stale))
+        self._put(
+            AdviceValues(asked_text(advice), STALE if stale else nothing or advice.calibrated, rows, applied, stale)
+        )
 
     def _put(self, values: AdviceValues) -> None:
         if values != self.values:
@@ -116,7 +118,7 @@ class AdvicePresenter(QObject):
         return want_of(setup, device, description, catalogue().devices if device.cuda else ())
 
     def _on_work_clicked(self) -> None:
-        tracer = self._session.tracer
+        tracer, taught = self._session.tracer, self._session.lessons.taught
         try:
             want = self._want(replace(self._session.choice.setup, batch=self._view.batch.value()))
         except PlannerError as error:
@@ -124,7 +126,8 @@ class AdvicePresenter(QObject):
             return
 
         def deed(task: Task) -> Advice:
-            found = advice_for(tracer, want, on_progress=task.tell, on_part=task.hand_over, cancelled=task.cancelled)
+            heard = {"on_progress": task.tell, "on_part": task.hand_over}
+            found = advice_for(tracer, want, taught=taught, **heard, cancelled=task.cancelled)
             tracer.keep()
             return found
 
@@ -137,8 +140,8 @@ class AdvicePresenter(QObject):
         if self.busy or tracer is None or not self._view.isVisible():
             return
         self._tried = self._chosen()
-        want = self._want(self._session.choice.setup)
-        self._start(lambda _: advise(want, dict(tracer.known)))
+        want, taught = self._want(self._session.choice.setup), self._session.lessons.taught
+        self._start(lambda _: advise(want, dict(tracer.known), taught=taught))
 
     def _start(self, deed: Callable[[Task], Advice]) -> None:
         self._asking_at = self._chosen()

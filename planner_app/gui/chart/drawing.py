@@ -57,6 +57,8 @@ class Drawing:
             self.draw_series()
         if picture.capacities != before.capacities:
             self._draw_capacities()
+        else:
+            self._draw_shade()  # as wide as the chart is now
         if picture.marks != before.marks:
             self._draw_marks()
         self._draw_chosen()

@@ -121,7 +121,8 @@ class HardwarePresenter(QObject):
         if not there or None in session.answers.ask("hardware", pieces, passing=True):
             return None
         seconds = measured(session.measurements, catalogue())
-        question = OffersOf(want, self._devices, tuple(there.items()), date.today(), tuple(seconds.items()))
+        known, taught = tuple(there.items()), session.lessons.taught
+        question = OffersOf(want, self._devices, known, date.today(), tuple(seconds.items()), taught)
         answer: Offers | None = session.answers.ask("offers", [question], passing=True)[0]
         return answer
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
+from planner_app.core.calibrate import Taught, untaught
 from planner_app.core.device import Device
 from planner_app.core.memory import Memory, Point
 from planner_app.core.option import Offers, Want
@@ -47,9 +48,11 @@ class OffersOf:
     memories: tuple[tuple[StepSetup, Memory], ...]
     today: date
     measured: tuple[tuple[tuple[str, Setup], float], ...] = ()
+    taught: Taught = untaught
 
     def answer(self) -> Offers:
-        return shop(self.want, self.devices, dict(self.memories), today=self.today, measured=dict(self.measured))
+        seen = dict(self.measured)
+        return shop(self.want, self.devices, dict(self.memories), today=self.today, measured=seen, taught=self.taught)
 
 
 def most_bytes(devices: tuple[Device, ...]) -> int:

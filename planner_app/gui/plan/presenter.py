@@ -109,7 +109,7 @@ class PlanPresenter(QObject):
             trouble = session.trouble(choice.setup) or session.trouble(accumulating)
             return PlanValues(note=trouble or TRACING, bad=bool(trouble))
         name = session.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        question = PlanOf(session.opened.checked, name, wish, there)
+        question = PlanOf(session.opened.checked, name, wish, there, session.lessons.taught)
         found = session.answers.ask(ASKER, [question], passing=True)[0]
         self._view.set_current(found is not None)
         if found is None:  # the last plan stays in view until there is another

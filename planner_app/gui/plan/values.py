@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from planner_app.core.calibrate import Taught, untaught
 from planner_app.core.device import Device, cpu_device, custom_device
 from planner_app.core.ladder import Wish, plan_of
 from planner_app.core.memory import Memory
@@ -34,11 +35,12 @@ class PlanOf:
     file: str
     wish: Wish
     memories: tuple[tuple[StepSetup, Memory], ...]
+    taught: Taught = untaught
 
     def answer(self) -> Plan | str:
+        about = {"file": self.file, "created": now(), "versions": versions()}
         try:
-            memories = dict(self.memories)
-            return plan_of(self.model, memories, self.wish, file=self.file, created=now(), versions=versions())
+            return plan_of(self.model, dict(self.memories), self.wish, **about, taught=self.taught)
         except PlannerError as error:
             return str(error)
 
