@@ -2,9 +2,10 @@
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton
+from PySide6.QtWidgets import QProgressBar, QStatusBar, QToolButton
 
 from planner_app.files.writing import unkept
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.session import Session
 from planner_app.gui.status import verdict
 from planner_app.gui.theme import Appearance
@@ -17,7 +18,7 @@ class StatusPresenter(QObject):
         super().__init__(bar)
         self._session, self._bar, self._appearance = session, bar, appearance
         self._fits: bool | None = None
-        self.sentence, self.work = QLabel(), QLabel()
+        self.sentence, self.work = PlainLabel(), PlainLabel()
         self.sentence.setAccessibleName("Whether the chosen setup fits")
         self.progress, self.cancel = QProgressBar(), QToolButton()
         self.progress.setFixedWidth(130)

@@ -84,18 +84,22 @@ class Traces(QObject):
         return wish is not None and lane.tracer is wish.tracer and lane.step in wish.steps
 
     def _serve(self, lane: _Lane) -> None:
-        while True:
-            with self._changed:
-                while not self._closed and not self._next(lane):
-                    self._changed.wait()
-                if self._closed or self._wish is None:
-                    return
-                wish = self._wish
-                lane.cancelled = threading.Event()
-            self._make(lane, wish)
-            with self._changed:
-                lane.step = lane.tracer = None
-                self._say()
+        while self._serve_once(lane):
+            pass  # a lane that waits holds on to no model
+
+    def _serve_once(self, lane: _Lane) -> bool:
+        with self._changed:
+            while not self._closed and not self._next(lane):
+                self._changed.wait()
+            if self._closed or self._wish is None:
+                return False
+            wish = self._wish
+            lane.cancelled = threading.Event()
+        self._make(lane, wish)
+        with self._changed:
+            lane.step = lane.tracer = None
+            self._say()
+        return True
 
     def _next(self, lane: _Lane) -> bool:
         """Take the first step that is wanted, not done, and not of a group another lane is busy with."""
@@ -132,7 +136,8 @@ class Traces(QObject):
         except PlannerError as error:
             self.failed.emit(wish.tracer, step, str(error))
         with self._changed:
-            self._done.add((wish.tracer, step, wish.up_to_bytes))
+            if self._wish is not None and self._wish.tracer is wish.tracer:
+                self._done.add((wish.tracer, step, wish.up_to_bytes))
 
     def _measure_out(self, lane: _Lane, wish: Wish, step: StepSetup, memory: Memory) -> None:
         """Points over the batch, until they leave the chart."""

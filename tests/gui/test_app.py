@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 from waiting import traced, wait
 
 import planner_app.gui
@@ -144,6 +144,13 @@ def test_that_a_file_that_is_no_model_is_said_where_the_user_looks(app: App, tmp
     app.open_demo()
     wait(lambda: traced(app.session))
     assert app.session.description is not None
+
+
+def test_that_a_name_is_text_and_never_markup(app: App, tmp_path: Path):
+    app.open(str(tmp_path / "<i>plain<img src=x>.keras"))
+    wait(lambda: not app.session.opening)
+    shown = [label for label in app.window.findChildren(QLabel) if "<i>plain<img" in label.text()]
+    assert shown and {label.textFormat() for label in shown} == {Qt.TextFormat.PlainText}
 
 
 def test_that_a_worker_that_dies_is_a_sentence_and_the_rest_goes_on(app: App):

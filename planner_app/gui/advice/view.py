@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 from planner_app.gui.advice.table import AdviceTable
 from planner_app.gui.advice.values import AdviceValues, Row
 from planner_app.gui.paper import Paper, code, paragraph, tint
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.theme import Theme
 
 MOST_BATCH = 1 << 24
@@ -50,7 +51,7 @@ class AdviceView(QWidget):
     def _lay_out(self) -> None:
         middle = QWidget()
         self.right = right = QWidget()
-        self.note = QLabel(wordWrap=True)
+        self.note = PlainLabel(wordWrap=True)
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -77,7 +78,7 @@ class AdviceView(QWidget):
         row.addWidget(split, 1)
 
     def _fields(self) -> QWidget:
-        self.verdict, self.doing = QLabel(wordWrap=True), QLabel(wordWrap=True)
+        self.verdict, self.doing = PlainLabel(wordWrap=True), PlainLabel(wordWrap=True)
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.batch = QSpinBox(maximum=MOST_BATCH, minimum=1, groupSeparatorShown=True)
         self.batch.setAccessibleName("The batch that should fit")

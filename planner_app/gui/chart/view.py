@@ -5,7 +5,7 @@ import math
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from planner_app.gui.chart.axis import BatchAxis
 from planner_app.gui.chart.card import Card, CardValues
@@ -13,6 +13,7 @@ from planner_app.gui.chart.drawing import Drawing
 from planner_app.gui.chart.items import add
 from planner_app.gui.chart.legend import Legend
 from planner_app.gui.chart.values import Picture, Series, gpus_text
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.theme import Theme
 
 NEAR = 48  # pixels between a pointer and a line it means
@@ -53,7 +54,7 @@ class ChartView(QWidget):
         self.legend.toggled.connect(self.drawing.draw_series)
 
     def _lay_out(self) -> None:
-        self._note = QLabel()
+        self._note = PlainLabel()
         self._note.setWordWrap(True)
         self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._note.hide()

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QPushButton,
     QTreeView,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 from planner_app.gui.devices.delegate import DevicesDelegate
 from planner_app.gui.devices.model import NAME, SIZE, USE, DevicesModel
 from planner_app.gui.devices.values import Kind, Row
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.theme import Theme
 
 HELP = (
@@ -127,7 +127,7 @@ class DevicesView(QWidget):
         self.custom.setAccessibleName("Add a device by its memory")
         self.custom.setAccessibleDescription(HELP)
         self.add.setEnabled(False)
-        self.message = QLabel()
+        self.message = PlainLabel()
         self.message.setWordWrap(True)
         self.message.hide()
         self._lay_out()

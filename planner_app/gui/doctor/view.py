@@ -2,12 +2,13 @@
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from planner_app.gui.doctor.field import LogField, file_in
 from planner_app.gui.doctor.values import DoctorValues
 from planner_app.gui.doctor.words import evidence_text, verdict_text
 from planner_app.gui.paper import Paper, tint
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.theme import Theme
 
 REST_MS = 400  # whoever types a log has stopped
@@ -47,7 +48,7 @@ class DoctorView(QWidget):
         row.addWidget(split)
 
     def _given(self) -> QWidget:
-        self.log, self.name, self.doing = LogField(), QLabel(wordWrap=True), QLabel(wordWrap=True)
+        self.log, self.name, self.doing = LogField(), PlainLabel(wordWrap=True), PlainLabel(wordWrap=True)
         self.open, self.clear = QPushButton("&Open a log …"), QPushButton("C&lear")
         self.cancel, self.bar = QPushButton("Cancel"), QProgressBar(textVisible=False)
         above, below = QHBoxLayout(), QHBoxLayout()
@@ -66,7 +67,7 @@ class DoctorView(QWidget):
     def _told(self) -> QWidget:
         self.fill, self.compare = QPushButton("&Fill the setup from the log"), QPushButton("Compare a&gain")
         self.compare.setToolTip("The estimate for the setup that is chosen now, beside the log")
-        self.told = QLabel()
+        self.told = PlainLabel()
         buttons = QHBoxLayout()
         buttons.addWidget(self.fill)
         buttons.addWidget(self.compare)

@@ -2,8 +2,9 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.jobs.python import MENU
 
 WELCOME = "How much training can a GPU carry?"
@@ -22,7 +23,7 @@ class EmptyView(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._title, self._text, self._detail = QLabel(), QLabel(), QLabel()
+        self._title, self._text, self._detail = PlainLabel(), PlainLabel(), PlainLabel()
         large = QFont(self.font())
         large.setPointSizeF(large.pointSizeF() * 1.8)
         self._title.setFont(large)

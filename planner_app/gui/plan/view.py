@@ -7,7 +7,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QSplitter,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 from planner_app.core.script import script_of
 from planner_app.files.plans import plan_text
 from planner_app.gui.paper import Paper, tint
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.plan.table import LadderTable
 from planner_app.gui.plan.values import LOWER, PlanValues, Terms, rung_rows
 from planner_app.gui.plan.words import plan_html
@@ -67,7 +67,7 @@ class PlanView(QWidget):
         self.open = QPushButton("&Open a plan …")
         self.copy.setToolTip("A complete training script that keeps this plan")
         self.open.setToolTip("Shows a plan file, and chooses its setup and device")
-        self.said = QLabel(wordWrap=True)
+        self.said = PlainLabel(wordWrap=True)
         form = QFormLayout()
         form.addRow("&Lower precision", self.lower)
         form.addRow(self.every)

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from planner_app.core.setup import Jit, Precision
 from planner_app.core.sweep import anchors
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.setup.values import REMAT_MODES, SetupValues
 
 Field = TypeVar("Field", bound=QWidget)
@@ -56,7 +57,7 @@ class SetupView(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._values: SetupValues | None = None
         self._shown: dict[object, object] = {}
-        self.trouble = QLabel()
+        self.trouble = PlainLabel()
         self.trouble.setWordWrap(True)
         self.trouble.hide()
         body = QWidget()
@@ -268,7 +269,7 @@ def _edit(name: str, placeholder: str) -> QLineEdit:
 
 
 def _note(text: str = "") -> QLabel:
-    label = QLabel(text)
+    label = PlainLabel(text)
     label.setWordWrap(True)
     label.setEnabled(False)  # the muted colour of the palette
     return label

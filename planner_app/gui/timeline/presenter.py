@@ -37,6 +37,7 @@ class TimelinePresenter(QObject):
         self._key: tuple[object, ...] = ()
         self._spans: tuple[Course | None, tuple[Span, ...]] = (None, ())
         self.values = TimelineValues()
+        session.model_changed.connect(self._forget)
         signals = (session.model_changed, session.choice_changed, session.memories_changed, session.layer_changed)
         for signal in (*signals, session.measurements_changed, session.answers.answered, view.shown):
             signal.connect(self._refresh)
@@ -56,6 +57,11 @@ class TimelinePresenter(QObject):
             rows.append((source.name, source.layer, str(source.phase), *sizes, int(shown.in_use[place])))
         header = ("operation", "layer", "phase", *(f"{term} bytes" for term in shown.terms), "in use bytes")
         return Table(header, rows)
+
+    def _forget(self) -> None:
+        """The model that was open: its steps take memory, in view or not."""
+        self._memory, self._key, self._spans, self.values = None, (), (None, ()), TimelineValues()
+        self._view.show_values(self.values)
 
     def _refresh(self) -> None:
         if self._view.isVisible() and (values := self._resolved()) is not None:

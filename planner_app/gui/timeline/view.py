@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.core.breakdown import MEANING
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.theme import Theme
 from planner_app.gui.timeline.plot import TimelinePlot
 from planner_app.gui.timeline.values import HeldRow, TimelineValues
@@ -35,7 +36,7 @@ class TimelineView(QWidget):
         self._theme, self._values = theme, TimelineValues()
         self.plot = TimelinePlot(theme)
         self.plot.picked.connect(self.layer_picked)
-        self.legend, self.peak = QLabel(), QLabel()
+        self.legend, self.peak = QLabel(), PlainLabel()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setWordWrap(True)
         self.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)

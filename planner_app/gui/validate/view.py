@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QPlainTextEdit,
     QProgressBar,
@@ -24,6 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from planner_app.gui.plain_label import PlainLabel
 from planner_app.gui.theme import Theme
 from planner_app.gui.validate.values import Kind, Row, Wanted
 
@@ -87,7 +87,7 @@ class ValidateView(QWidget):
         buttons = QHBoxLayout()
         buttons.addWidget(self.run)
         buttons.addWidget(self.cancel)
-        self.trouble = QLabel()
+        self.trouble = PlainLabel()
         self.trouble.setWordWrap(True)
         self.trouble.hide()
         self.kind.currentIndexChanged.connect(self._on_kind_changed)
@@ -99,7 +99,7 @@ class ValidateView(QWidget):
         return column
 
     def _live(self) -> QWidget:
-        self.bar, self.doing = QProgressBar(), QLabel("Nothing runs.")
+        self.bar, self.doing = QProgressBar(), PlainLabel("Nothing runs.")
         self.bar.setTextVisible(False)
         self.doing.setWordWrap(True)
         self.strip = pg.PlotWidget()
@@ -136,7 +136,7 @@ class ValidateView(QWidget):
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.currentCellChanged.connect(self._on_row_chosen)
-        self.detail = QLabel()
+        self.detail = PlainLabel()
         self.detail.setWordWrap(True)
         self.open_button, self.save_button = QPushButton("Open a measurement …"), QPushButton("Save …")
         self.calibrate_button = QPushButton("Calibrate")
