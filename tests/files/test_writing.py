@@ -23,6 +23,12 @@ from planner_app.gui.settings import Settings, SettingsFile
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(Path(__file__).parent)))}
 
 
+@pytest.fixture(autouse=True)
+def nothing_said_before() -> None:
+    """What another test could not keep is told to nobody."""
+    unkept()
+
+
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if COMPILER is None:
