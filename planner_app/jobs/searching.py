@@ -87,7 +87,7 @@ def _judged(result: Measurement, batch: int, margin: float, seconds: float) -> T
     if result.oom is not None:
         reason = " of ".join(filter(None, (result.oom.operation, result.oom.layer))) or result.oom.message
         reason = f"out of memory in {result.oom.during}, {reason}"
-    elif limit is not None and peak is not None and peak > limit * (1 - margin):
+    elif margin and limit is not None and peak is not None and peak > limit * (1 - margin):
         reason = f"it leaves {format_bytes(limit - peak)} of {format_bytes(limit)} free, less than {margin:.0%}"
     return Try(batch, not reason, peak, limit, round(seconds, 3), reason)
 
