@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from planner_app.core.calibrate import Calibration, calibrated_level
 from planner_app.core.device import Device
@@ -137,8 +138,11 @@ def gpus_text(gpus: int) -> str:
     return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
 
 
-@lru_cache(maxsize=256)
-def _curve(memory: Memory, _known: int, learnt: Calibration | None) -> Curve:
+# Of each line, as many points as were known and what was learnt; gone with the model.
+_curves: WeakKeyDictionary[Memory, dict[tuple[int, Calibration | None], Curve]] = WeakKeyDictionary()
+
+
+def _curve(memory: Memory, learnt: Calibration | None) -> Curve:
     points = sorted(memory.points, key=lambda point: point.batch)
     levels = [Level(point.in_use_bytes, point.low_bytes, point.high_bytes) for point in points]
     if learnt is not None:
@@ -152,7 +156,10 @@ def _curve(memory: Memory, _known: int, learnt: Calibration | None) -> Curve:
 
 
 def curve_of(memory: Memory, learnt: Calibration | None = None) -> Curve:
-    return _curve(memory, len(memory.points), learnt)
+    known, key = _curves.setdefault(memory, {}), (len(memory.points), learnt)
+    if key not in known:
+        known[key] = _curve(memory, learnt)
+    return known[key]
 
 
 def picture(
