@@ -52,6 +52,7 @@ class App(QObject):
         self.session.choose(lambda choice: _restored(choice, self.settings, others))
         self.session.forget_history()
         self.panels: dict[str, Panel] = {}
+        self.keeps_layout = True
         self._asked_for = ""
         self.empty = EmptyView()
         self._centre = CentrePresenter(self.session, self.empty)
@@ -151,7 +152,7 @@ class App(QObject):
     def close(self) -> None:
         """Keep the settings and end all work: no process is left."""
         geometry, layout = self.settings.geometry, self.settings.layout
-        if self.panels:
+        if self.panels and self.keeps_layout:
             geometry, layout = self.window.layout_state()
         choice = self.session.choice
         self.settings = msgspec.structs.replace(
@@ -174,7 +175,8 @@ class App(QObject):
         return bool(chart.widget.axis.log) if chart else self.settings.log_scale  # type: ignore[attr-defined]
 
     def _arrange(self) -> None:
-        if not self.settings.layout or not self.window.restore_layout(self.settings.geometry, self.settings.layout):
+        kept = self.settings.geometry, self.settings.layout
+        if not (self.keeps_layout and self.settings.layout and self.window.restore_layout(*kept)):
             sides = (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea)
             panels = [panel for title, panel in self.panels.items() if title != "Chart"]
             first = {panel.area: panel.title for panel in reversed(panels)}

@@ -22,6 +22,7 @@ class Portrait(QObject):
         super().__init__(app)
         self._app, self._path, self._quiet = app, path, 0
         self.code = 1
+        app.keeps_layout = False  # there is another screen, on which the user arranged it
         app.session.failed.connect(self._on_failed)
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self._look)
