@@ -31,7 +31,7 @@ from planner_app.core.plan import (
 )
 from planner_app.core.runtime import MIB, allocator_limit_bytes, outside_bytes
 from planner_app.core.setup import Precision, Setup, StepSetup
-from planner_app.core.sweep import Level
+from planner_app.core.sweep import level_at
 from planner_app.core.trace import Role, StepTrace
 from planner_app.errors import PlanError
 from planner_app.units import format_bytes
@@ -233,8 +233,7 @@ def accumulations(setup: Setup) -> list[int]:
 
 def _rung(memories: Mapping[StepSetup, Memory], setup: Setup, device: Device, source: Source, taught: Taught) -> Rung:
     memory = memories[setup.step(device.target)]
-    point = memory.point(setup.per_gpu_batch)
-    level = Level(point.in_use_bytes, point.low_bytes, point.high_bytes)
+    level = level_at(memory.point(setup.per_gpu_batch))
     outside = outside_bytes(device, setup.gpus).expected_bytes
     if (learnt := taught(device, memory.xla)) is not None:
         level = calibrated_level(level, learnt)

@@ -24,6 +24,10 @@ class Level:
     high_bytes: int
 
 
+def level_at(point: Point) -> Level:
+    return Level(point.in_use_bytes, point.low_bytes, point.high_bytes)
+
+
 @dataclass(frozen=True, slots=True)
 class LargestBatch:
     """The largest per-GPU batch whose expected peak is within a limit; 0 where not even one sample fits.
@@ -56,7 +60,7 @@ def level(memory: Memory, batch: int) -> Level:
     place = bisect_left(marks, batch)
     right = memory.point(marks[place])
     if marks[place] == batch:
-        return Level(right.in_use_bytes, right.low_bytes, right.high_bytes)
+        return level_at(right)
     left = memory.point(marks[place - 1])
     return Level(*(_between(left, right, batch, name) for name in ("in_use_bytes", "low_bytes", "high_bytes")))
 

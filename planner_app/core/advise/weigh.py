@@ -12,7 +12,7 @@ from planner_app.core.ladder import accumulations
 from planner_app.core.memory import Memory
 from planner_app.core.roofline import speed
 from planner_app.core.setup import Setup, StepSetup
-from planner_app.core.sweep import Level
+from planner_app.core.sweep import Level, level_at
 from planner_app.core.work import StepWork, step_work
 
 # Seven eighths down to a half, then halves of a quarter, an eighth and so on.
@@ -64,8 +64,7 @@ class Scales:
         return self.taught(device or self.want.device, self.memory(setup, device).xla)
 
     def level(self, setup: Setup, device: Device | None = None) -> Level:
-        point, learnt = self.memory(setup, device).point(setup.per_gpu_batch), self.learnt(setup, device)
-        level = Level(point.in_use_bytes, point.low_bytes, point.high_bytes)
+        level, learnt = level_at(self.memory(setup, device).point(setup.per_gpu_batch)), self.learnt(setup, device)
         return level if learnt is None else calibrated_level(level, learnt)
 
     def fits(self, setup: Setup, batch: int, limit: int, device: Device | None = None) -> bool:

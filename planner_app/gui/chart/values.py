@@ -11,7 +11,7 @@ from planner_app.core.device import Device
 from planner_app.core.memory import Memory
 from planner_app.core.runtime import allocator_limit_bytes, context_bytes, free_bytes, min_system_memory_bytes
 from planner_app.core.setup import Precision, StepSetup
-from planner_app.core.sweep import LargestBatch, Level
+from planner_app.core.sweep import LargestBatch, level_at
 from planner_app.gui.choice import Choice
 from planner_app.gui.learnt import Learnt, nothing
 from planner_app.units import format_bytes
@@ -144,7 +144,7 @@ _curves: WeakKeyDictionary[Memory, dict[tuple[int, Calibration | None], Curve]] 
 
 def _curve(memory: Memory, learnt: Calibration | None) -> Curve:
     points = sorted(memory.points, key=lambda point: point.batch)
-    levels = [Level(point.in_use_bytes, point.low_bytes, point.high_bytes) for point in points]
+    levels = [level_at(point) for point in points]
     if learnt is not None:
         levels = [calibrated_level(level, learnt) for level in levels]
     return Curve(
