@@ -104,7 +104,7 @@ icons: $(READY) ## the icon in every size, in build/icons
 	$(BIN)/python packaging/make_icons.py
 
 bundle: $(PACKAGERS) icons ## the app as a folder that brings its own Python, without TensorFlow: build/bundle/plimsoll
-	$(BIN)/python -m PyInstaller --noconfirm --log-level ERROR --distpath build/bundle --workpath build/pyinstaller \
+	$(BIN)/python -m PyInstaller --clean --noconfirm --log-level ERROR --distpath build/bundle --workpath build/pyinstaller \
 		packaging/plimsoll.spec
 	@echo "Wrote build/bundle/plimsoll: run build/bundle/plimsoll/plimsoll."
 
