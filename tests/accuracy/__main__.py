@@ -22,8 +22,8 @@ from runs import HERE, ROOT, Runs
 from planner_app.jobs.warm import WarmWorker
 
 README, RESULTS = ROOT / "README.md", HERE / "results.json"
-INLINE = 3  # processes: bytes in use wander by some percent between them, live bytes not at all
-ORDINARY = 5  # processes
+INLINE = 1  # processes: kernels run in the same order in each
+ORDINARY = 5  # processes: the order is another in each
 
 
 def main() -> int:
@@ -32,8 +32,11 @@ def main() -> int:
     if not cases:
         print(f'No case has "{given.only}" in its name.', file=sys.stderr)
         return 2
+    runs = Runs()
+    runs.save_models(case.model for case in cases)
+    _measure(runs, cases, given.inline, given.ordinary)
     failed: list[str] = []
-    compared = list(_compared(cases, given.inline, given.ordinary, failed))
+    compared = list(_compared(runs, cases, given.inline, given.ordinary, failed))
     versions = f"TensorFlow {version('tensorflow')} and Keras {version('keras')}"
     if compared:
         whole = len(cases) == len(ALL) and not failed
@@ -49,24 +52,35 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _compared(cases: Sequence[Case], inline: int, ordinary: int, failed: list[str]) -> Iterator[Compared]:
-    runs = Runs()
-    runs.save_models(case.model for case in cases)
+def _measure(runs: Runs, cases: Sequence[Case], inline: int, ordinary: int) -> None:
+    """One process of every case before a second one of any: interrupted, it has something about most."""
+    rounds = [(runs.inline, number) for number in range(inline)]
+    rounds += [(runs.ordinary, number) for number in range(ordinary)]
     began = time.monotonic()
+    for place, (measured, number) in enumerate(rounds, 1):
+        for case in cases:
+            try:
+                measured(case, number)
+                said = "measured"
+            except Exception as error:  # tried once more when it is compared
+                said = f"failed: {error}"
+            print(f"[round {place}/{len(rounds)}, {time.monotonic() - began:.0f} s] {case}: {said}", flush=True)
+
+
+def _compared(runs: Runs, cases: Sequence[Case], inline: int, ordinary: int, failed: list[str]) -> Iterator[Compared]:
     with WarmWorker() as worker:
-        for number, case in enumerate(cases, 1):
+        for case in cases:
             try:
                 one = Compared(
                     case,
                     estimate(runs.model_file(case.model), case, worker),
-                    tuple(runs.inline(case, n) for n in range(inline)),
-                    tuple(tuple(runs.ordinary(case, n)) for n in range(ordinary)),
+                    tuple(runs.inline(case, number) for number in range(inline)),
+                    tuple(runs.ordinary(case, number) for number in range(ordinary)),
                 )
             except Exception as error:  # one case that fails must not lose the others
                 failed.append(f"{case}: {type(error).__name__}: {error}")
-                print(f"[{number}/{len(cases)}] {case}: failed", flush=True)
                 continue
-            print(f"[{number}/{len(cases)}, {time.monotonic() - began:.0f} s] {line(one)}", flush=True)
+            print(line(one), flush=True)
             yield one
 
 

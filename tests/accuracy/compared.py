@@ -27,12 +27,12 @@ class Compared:
 
     @property
     def live_bytes(self) -> int:
-        """The same in every process, unless the order of more than eight readers matters: edgeset.h goes by address."""
+        """The same in every process; where the step has a loop, unless a node of it has more than eight readers."""
         return _middle(run.live_bytes for run in self.inline)
 
     @property
     def in_use_bytes(self) -> int:
-        """Where the allocator's regions come to lie is chance."""
+        """The same in every process; where the step has a loop, nearly."""
         return _middle(run.in_use_bytes for run in self.inline)
 
     @property

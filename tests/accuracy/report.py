@@ -56,7 +56,7 @@ def sentences(all_of_it: Summary, versions: str) -> str:
     if s.ordinary_cases:
         processes = "a process" if s.ordinary_processes == 1 else f"{s.ordinary_processes} processes"
         lines.append(
-            f"- Ordinary runs (`train_on_batch`, TensorFlow's thread pool, {processes} for each case) "
+            f"- Ordinary runs (Keras' training function, TensorFlow's thread pool, {processes} for each case) "
             f"stayed below the upper end of the band in {s.ordinary_below} of {s.ordinary_cases} cases."
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Measurements: each in a process of its own, and kept, so that a second run measures only what has changed."""
+"""Measurements as `plimsoll measure` makes them, each in a process of its own, and kept, so that none is made twice."""
 
 from __future__ import annotations
 
@@ -7,34 +7,41 @@ import json
 import os
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from cases import Case
+from estimates import setup_of
+
+from planner_app.core.measurement import Order, Place, Run
+from planner_app.files.writing import write_atomically
+from planner_app.jobs.measuring import measure
+from planner_app.jobs.open import check_model
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 KEPT = ROOT / "build" / "accuracy"
 MODEL_CODE = ("zoo.py", "zoo_composed.py")
-MEASURING_CODE = ("measure.py", "inline.py", "ordinary.py", "training.py", "allocations.py")
-SECONDS = 900  # a measurement that takes longer hangs
+MEASURED_AS = 1  # counted up by hand when a step is measured in another way: what was kept is measured anew
+SECONDS = 900  # saving the models: longer means it hangs
+
+checked = cache(check_model)
 
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """One process, kernels one after the other: see `inline.py`."""
+    """One process, kernels one after the other."""
 
     live_bytes: int
     live_operation: str
     in_use_bytes: int
     temp_bytes: int
     state_bytes: int
-    seconds: float
 
 
 class Runs:
@@ -43,7 +50,6 @@ class Runs:
     def __init__(self, kept: Path = KEPT) -> None:
         self._kept = kept
         self._models = kept / f"models-{_digest(MODEL_CODE)}"
-        self._code = _digest(MEASURING_CODE)
 
     def save_models(self, names: Iterable[str]) -> None:
         """The models that are not there yet, all in one process."""
@@ -58,47 +64,57 @@ class Runs:
         return self._models / f"{name}.keras"
 
     def inline(self, case: Case, number: int = 0) -> Inline:
-        told = self._measured(case, f"inline {number}")
+        """As on a GPU: `plimsoll measure --inline`."""
+        told = self._measured(case, Order.INLINE, number)
         return Inline(**{key: told[key] for key in Inline.__slots__})
 
-    def ordinary(self, case: Case, number: int = 0) -> list[int]:
-        """The allocator's peak in each step of one process."""
-        return self._measured(case, f"ordinary {number}", "--ordinary")["peak_bytes"]
+    def ordinary(self, case: Case, number: int = 0) -> tuple[int, ...]:
+        """The allocator's peak in each step of one process: `plimsoll measure --jit off`."""
+        return tuple(self._measured(case, Order.ORDINARY, number)["peaks_bytes"])
 
-    def _measured(self, case: Case, kind: str, *options: str) -> dict[str, Any]:
-        file = self._kept / "measured" / f"{self._key(case, kind)}.json"
-        if file.exists():
-            return json.loads(file.read_text())
-        began = time.monotonic()
-        told = json.loads(_run("measure.py", *_arguments(self.model_file(case.model), case), *options))
-        told |= {"case": str(case), "kind": kind, "seconds": round(time.monotonic() - began, 1)}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(told))
-        unfinished.replace(file)
-        return told
+    def _measured(self, case: Case, order: Order, number: int) -> dict[str, Any]:
+        file = self._kept / "measured" / f"{self._key(case, order, number)}.json"
+        if not file.exists():
+            about = {"case": str(case), "order": order, "number": number}
+            told = about | _figures(_process(self.model_file(case.model), case, order))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, json.dumps(told).encode())
+        return json.loads(file.read_text())
 
-    def _key(self, case: Case, kind: str) -> str:
+    def _key(self, case: Case, order: Order, number: int) -> str:
         """Another model under the same name, another way to measure or other libraries: measured anew."""
         with zipfile.ZipFile(self.model_file(case.model)) as archive:
-            config = archive.read("config.json")
+            config = hashlib.sha256(archive.read("config.json")).hexdigest()
         libraries = [version(name) for name in ("tensorflow", "keras", "numpy")]
-        about = json.dumps([self._code, hashlib.sha256(config).hexdigest(), str(case), kind, *libraries])
+        about = json.dumps([MEASURED_AS, config, str(case), order, number, *libraries])
         return f"{case.model}-{hashlib.sha256(about.encode()).hexdigest()[:16]}"
 
 
-def _arguments(file: Path, case: Case) -> list[str]:
-    given = {"batch": case.batch, "precision": case.precision, "optimizer": case.optimizer}
-    given["accumulate"] = case.accumulate
-    return [str(file), *(part for key, value in given.items() for part in (f"--{key}", str(value)))]
+def _process(file: Path, case: Case, order: Order) -> Run:
+    """Its steps are as many as the command's: with accumulation an update is among them, and a step after it."""
+    found = measure(checked(str(file)), setup_of(case), Place(), order=order)
+    if found.ended or found.oom is not None:
+        raise RuntimeError(f"{case} was measured in part only: {found.ended or found.oom}")
+    return found.runs[0]
 
 
-def _run(script: str, *arguments: str) -> str:
+def _figures(run: Run) -> dict[str, Any]:
+    device = run.devices[0]
+    return {
+        "live_bytes": run.live_bytes,
+        "live_operation": run.live_operation,
+        "in_use_bytes": run.peak_bytes(device),
+        "temp_bytes": run.temp_bytes,
+        "state_bytes": run.state_bytes,
+        "peaks_bytes": [memory.peak_bytes for step in run.steps for memory in step.memory],
+    }
+
+
+def _run(script: str, *arguments: str) -> None:
     command = [sys.executable, str(HERE / script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=_environment(), timeout=SECONDS, check=False)
     if done.returncode:
         raise RuntimeError(f"{script} {' '.join(arguments)} failed:\n{done.stderr[-4000:]}")
-    return done.stdout
 
 
 def _environment() -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from runs import Inline
 def compared(live: int = 100, in_use: int = 200, high: int = 240, ordinary: tuple[int, ...] = (210, 230)) -> Compared:
     """Measured: 100 MB live, 200 MB in use."""
     estimated = Estimated(live * 10**6, in_use * 10**6, 180 * 10**6, high * 10**6, 0, 0, "", "", 1.5)
-    inline = tuple(Inline(100 * 10**6, "relu", n * 10**6, 0, 0, 3.0) for n in (190, 200, 230))
+    inline = tuple(Inline(100 * 10**6, "relu", n * 10**6, 0, 0) for n in (190, 200, 230))
     return Compared(Case("dense", 8), estimated, inline, (tuple(peak * 10**6 for peak in ordinary),))
 
 
