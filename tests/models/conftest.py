@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile import keras_file
 
 from planner_app.core.model import CheckedModel
+from planner_app.errors import ModelError
 from planner_app.jobs.protocol import Inspect
 from planner_app.worker.inspect import inspect
 
@@ -57,3 +59,16 @@ def read() -> Callable[..., CheckedModel]:
         return inspect(request, lambda *_: None)
 
     return reader
+
+
+@pytest.fixture
+def refused(read, tmp_path):
+    """Writes a .keras file and returns the sentence it is refused with."""
+
+    def sentence(config, members=None, weights=None, custom=None) -> str:
+        with pytest.raises(ModelError) as caught:
+            read(keras_file(tmp_path / "model.keras", config, members, weights), custom)
+        assert str(caught.value).startswith("'model.keras' can't be opened: ")
+        return str(caught.value)
+
+    return sentence

@@ -1,6 +1,6 @@
 """The sandbox by itself: hostile files opened without any check, in a worker, do nothing to the machine.
 
-The reader's checks by themselves are in test_hostile_files.py, where no sandbox is on.
+The reader's checks by themselves are in the modules test_hostile_*.py, where no sandbox is on.
 """
 
 import base64

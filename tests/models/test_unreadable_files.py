@@ -1,0 +1,110 @@
+"""The reader refuses what is no file, what changes under its hands, and folders that hold no model."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hostile import (
+    dense,
+    keras_file,
+    sequential,
+)
+
+from planner_app.errors import ModelError
+from planner_app.worker.inspect import source
+
+
+def test_that_a_pipe_is_refused_without_waiting(read, tmp_path):
+    os.mkfifo(tmp_path / "pipe.keras")
+    with pytest.raises(ModelError, match="no regular file"):
+        read(tmp_path / "pipe.keras")
+
+
+def test_that_a_device_is_refused(read):
+    with pytest.raises(ModelError, match="no regular file"):
+        read("/dev/zero")
+
+
+@pytest.mark.parametrize("make", ["dangling", "loop"])
+def test_that_a_link_that_leads_nowhere_is_refused(read, tmp_path, make):
+    link = tmp_path / "link.keras"
+    link.symlink_to(link if make == "loop" else tmp_path / "gone")
+    with pytest.raises(ModelError, match=r"'link.keras' can't be opened"):
+        read(link)
+
+
+def test_that_a_file_that_may_not_be_read_is_refused(read):
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders may only be entered by whoever runs it
+        Path(folder).chmod(0o755)
+        path = keras_file(Path(folder, "secret.keras"), sequential(dense()))
+        path.chmod(0)
+        assert "it may not be read. Give yourself read permission" in as_nobody(lambda: read(path))
+
+
+def as_nobody(call) -> str:
+    """What a call raises in a process that has given up root, which reads everything."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setuid(65534)
+            call()
+        except BaseException as error:
+            os.write(theirs, str(error).encode())
+        os._exit(0)
+    os.close(theirs)
+    with open(ours, encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
+        said = file.read()
+    os.wait()
+    return said
+
+
+def test_that_an_empty_file_is_refused(read, tmp_path):
+    (tmp_path / "empty.keras").touch()
+    with pytest.raises(ModelError, match="is empty"):
+        read(tmp_path / "empty.keras")
+
+
+def test_that_a_file_that_changes_while_it_is_read_is_refused(read, tmp_path, monkeypatch):
+    path = keras_file(tmp_path / "m.keras", sequential(dense()))
+    hashed = source.sha256
+
+    def meanwhile(opened, *rest):
+        with path.open("ab") as file:
+            file.write(b"more")
+        return hashed(opened, *rest)
+
+    monkeypatch.setattr("planner_app.worker.inspect.reader.sha256", meanwhile)
+    with pytest.raises(ModelError, match="changed while it was being read"):
+        read(path)
+
+
+def test_that_a_folder_that_is_no_savedmodel_is_refused_before_it_is_searched(read, tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    (photos / "link").symlink_to("/")
+    with pytest.raises(ModelError, match="it is no SavedModel"):
+        read(photos)
+
+
+def test_that_a_graph_alone_is_refused_and_not_run(read, tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"graph")
+    with pytest.raises(ModelError, match="a graph is a program, which is not run"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"\x0a\xff\xff\xff\xff\x0f", b"\x0b", b"\xff" * 20, b"", b"\x0a\x02\x1a\x05"])
+def test_that_damaged_metadata_of_a_savedmodel_is_refused(read, tmp_path, data):
+    (tmp_path / "saved_model.pb").write_bytes(b"graph")
+    (tmp_path / "keras_metadata.pb").write_bytes(data)
+    with pytest.raises(ModelError, match="can't be opened"):
+        read(tmp_path)
+
+
+def test_that_a_link_in_a_savedmodel_folder_is_refused(read, tmp_path):
+    (tmp_path / "saved_model.pb").symlink_to("/etc/passwd")
+    (tmp_path / "keras_metadata.pb").write_bytes(b"metadata")
+    with pytest.raises(ModelError, match="symbolic link"):
+        read(tmp_path)
