@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -123,9 +124,9 @@ class _Measuring:
         target = "gpu:8.0" if place.on_gpu else "cpu"
         jit = {Jit.AUTO: "auto", Jit.ON: True, Jit.OFF: False}[setup.jit] if values else False
         with scope:
-            model = build(
-                self._request.model, setup.step(target), values=values, jit=jit, accumulate=max(2, setup.accumulate)
-            )
+            # Precisions that take the same memory share a trace, not a measurement: kernels are other ones.
+            step = replace(setup.step(target), precision=setup.precision)
+            model = build(self._request.model, step, values=values, jit=jit, accumulate=max(2, setup.accumulate))
         self._about = Attribution(model)
         return model
 

@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).parents[1] / "gpu"))  # the stand-in for NVID
 PACKAGE = Path(__file__).parents[2] / "planner_app"
 DEMO = PACKAGE / "data" / "demo.keras"
 LEAKING = Path(__file__).with_name("leaking.py")
+PARTICULAR = Path(__file__).with_name("particular.py")
 
 
 @pytest.fixture(scope="session")

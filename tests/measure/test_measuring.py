@@ -1,7 +1,7 @@
 """Real training steps in real processes. Each takes seconds, most of them TensorFlow's import."""
 
 import pytest
-from conftest import LEAKING
+from conftest import LEAKING, PARTICULAR
 
 from planner_app.core.compare import STATE, compare, estimated_timeline
 from planner_app.core.device import cpu_device
@@ -9,7 +9,7 @@ from planner_app.core.estimate import estimate
 from planner_app.core.leak import Verdict, worst_leak
 from planner_app.core.measurement import Measurement, Order, Place
 from planner_app.core.model import CheckedModel
-from planner_app.core.setup import Setup
+from planner_app.core.setup import Precision, Setup
 from planner_app.core.timeline import held_at
 from planner_app.errors import SetupError
 from planner_app.jobs.measuring import measure
@@ -57,6 +57,13 @@ def test_that_kernels_one_by_one_take_the_same_in_every_process_to_the_byte(inli
     first, second = ([step.memory for step in run.steps] for run in inline.runs)
     assert first == second
     assert inline.runs[0].live_bytes == inline.runs[1].live_bytes
+
+
+@pytest.mark.parametrize("order", Order)
+def test_that_steps_run_in_the_precision_that_was_asked_for(order):
+    model = check_model(f"{PARTICULAR}:made")
+    found = measure(model, Setup(batch=4, precision=Precision.MIXED_BFLOAT16), Place(), order=order, steps=1)
+    assert (found.ended, found.oom, len(found.runs[0].steps)) == ("", None, 1)
 
 
 def test_that_a_measurement_says_what_it_is_of(inline, demo):
