@@ -15,7 +15,7 @@ from planner_app.core.calibrate import calibrated_level
 from planner_app.core.device import Device
 from planner_app.core.runtime import allocator_limit_bytes
 from planner_app.core.setup import Setup
-from planner_app.core.sweep import level
+from planner_app.core.sweep import level, levels, per_gpu_batches
 from planner_app.files.devices import find_device
 from planner_app.jobs.open import check_model
 from planner_app.jobs.tracing import Tracer
@@ -53,7 +53,8 @@ def run(options: Namespace) -> int:
     devices = [find_device(name) for name in options.devices]
     with terminal.progress() as on_progress:
         tracer = Tracer(check_model(options.model, options.custom, on_progress))
-        tracer.prepare((setup.step(device.target) for device in devices for setup in _setups(options)), on_progress)
+        wanted = per_gpu_batches(_setups(options), devices)
+        tracer.prepare(wanted, on_progress, then=lambda memory: levels(memory, wanted[memory.setup]))
         rows = [row for device in devices for row in _rows(options, tracer, device)]
         tracer.keep()
     if options.json:

@@ -6,11 +6,13 @@ lines and confirmed by a replay.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from planner_app.core.device import Device
 from planner_app.core.memory import Memory, Point
+from planner_app.core.setup import Setup, StepSetup
 
 LARGEST_BATCH = 1 << 24
 
@@ -70,8 +72,18 @@ def _between(left: Point, right: Point, batch: int, name: str) -> int:
     return int(start + (end - start) * (batch - left.batch) // (right.batch - left.batch))
 
 
-def levels(memory: Memory, batches: Sequence[int]) -> list[Level]:
+def levels(memory: Memory, batches: Iterable[int]) -> list[Level]:
     return [level(memory, batch) for batch in batches]
+
+
+def per_gpu_batches(setups: Iterable[Setup], devices: Sequence[Device]) -> dict[StepSetup, list[int]]:
+    """The traces that a chart needs, each with the batches at which it is asked."""
+    wanted: dict[StepSetup, dict[int, None]] = {}
+    targets = dict.fromkeys(device.target for device in devices)
+    for setup in setups:
+        for target in targets:
+            wanted.setdefault(setup.step(target), {})[setup.per_gpu_batch] = None
+    return {step: list(batches) for step, batches in wanted.items()}
 
 
 def largest_batch(memory: Memory, limit_bytes: int, *, surely: bool = False) -> LargestBatch:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from queue import SimpleQueue
 from types import MappingProxyType
 
 import msgspec
@@ -43,24 +44,41 @@ class Tracer:
         return MappingProxyType(self._memories)
 
     def prepare(
-        self, setups: Iterable[StepSetup], on_progress: OnProgress = None, cancelled: threading.Event | None = None
+        self,
+        setups: Iterable[StepSetup],
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
+        then: Callable[[Memory], object] | None = None,
     ) -> None:
-        """Make the traces that are missing, several at a time. A worker imports TensorFlow once for all it traces."""
+        """Make the traces that are missing, several at a time. A worker imports TensorFlow once for all it traces.
+
+        Args:
+            then: Told of each in the calling thread, while the workers trace the next.
+        """
+        traced: SimpleQueue[Memory | None] = SimpleQueue()
         groups = deque(alike(setup for setup in setups if setup not in self._memories))
         at_a_time = max(1, min(len(groups), os.cpu_count() or 1, MOST_AT_A_TIME))
 
         def trace_groups() -> None:
-            with WarmWorker() as worker:
-                while groups:
-                    try:
-                        group = groups.popleft()
-                    except IndexError:  # another thread was quicker
-                        return
-                    for setup in group:
-                        self.trace(setup, worker, on_progress, cancelled)
+            try:
+                with WarmWorker() as worker:
+                    while groups:
+                        try:
+                            group = groups.popleft()
+                        except IndexError:  # another thread was quicker
+                            return
+                        for setup in group:
+                            traced.put(self.trace(setup, worker, on_progress, cancelled))
+            finally:
+                traced.put(None)
 
         with ThreadPoolExecutor(at_a_time) as pool:
-            for done in [pool.submit(trace_groups) for _ in range(at_a_time)]:
+            running = [pool.submit(trace_groups) for _ in range(at_a_time)]
+            for _ in running:
+                for memory in iter(traced.get, None):
+                    if then is not None:
+                        then(memory)
+            for done in running:
                 done.result()
 
     def memory(

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from planner_app.core.trace import Size
+from planner_app.worker.imported import imported
 
 # A constant larger than this is never needed for its content: it is no shape, index or loop bound.
 LARGEST_KNOWN_CONSTANT = 4096
@@ -57,20 +58,21 @@ class Graph:
         self.on_gpu = target != "cpu"
         self.capability = float(target.partition(":")[2] or 0)
         self._sizes: dict[int, Size] = {}
-        with tf.Graph().as_default() as graph:
-            tf.import_graph_def(definition, name="")
-        self.tensorflow_graph = graph
+        self.nodes: list[Node] = []
+        operations = imported(definition)
         order = _constructor_order(definition)
         number = {definition.node[index].name: place for place, index in enumerate(order)}
-        self.nodes = [self._node(place, definition.node[index], number) for place, index in enumerate(order)]
+        self.nodes = [
+            self._node(place, definition.node[index], operations, number) for place, index in enumerate(order)
+        ]
         for node in self.nodes:
             for slot, (source, port) in enumerate(node.inputs):
                 self.nodes[source].readers.append((node.id, slot, port))
             for source in node.controls:
                 self.nodes[source].followers.append(node.id)
 
-    def _node(self, place: int, definition: Any, number: dict[str, int]) -> Node:
-        operation = self.tensorflow_graph.get_operation_by_name(definition.name)
+    def _node(self, place: int, definition: Any, operations: dict[str, Any], number: dict[str, int]) -> Node:
+        operation = operations[definition.name]
         node = Node(place, definition.name, definition.op, definition, operation=operation)
         for text in definition.input:
             if text[0] == "^":

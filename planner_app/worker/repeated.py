@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import ops
 
 # These update element by element, so that shapes don't enter into the operations. Others are told apart by shape.
@@ -43,13 +44,11 @@ class _Made:
     """An operation that was made, in a scope. All that is asked of it is asked once: each answer is made anew."""
 
     scope: str
-    asked: str | None
+    asked: str
     type: str
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
-    dtypes: list[Any]
-    attributes: dict[str, Any]
-    definition: Any
+    attributes: tuple[tuple[str, bytes], ...]
 
 
 @dataclass(slots=True)
@@ -134,17 +133,9 @@ class _Updates:
                 if isinstance(event, _Captured):
                     graph.capture(same(event.tensor), name=event.name)
                     continue
-                asked = event.asked
-                if asked and asked.endswith("/"):
-                    asked = names[asked[:-1]] + "/"
-                new = graph._create_op_internal(
-                    event.type,
-                    [same(tensor) for tensor in event.inputs],
-                    event.dtypes,
-                    name=asked,
-                    attrs=event.attributes,
-                    op_def=event.definition,
-                )
+                is_scope = event.asked.endswith("/")
+                name = names[event.asked[:-1]] if is_scope else graph.unique_name(event.asked)
+                new = _make(graph, event, name, [graph.capture(same(tensor)) for tensor in event.inputs])
                 tensors.update((id(before), after) for before, after in zip(event.outputs, new.outputs, strict=True))
         finally:
             graph._name_stack = here
@@ -201,8 +192,8 @@ def _recorded_into(recording: _Recording, graph: Any) -> Iterator[None]:
             depth -= 1
         if not depth:
             asked = more.get("name", others[2] if len(others) > 2 else None)
-            recording.events.append(_made(made, graph._name_stack, asked))
-            recording.usable &= op_type != "Placeholder" and not made.control_inputs
+            recording.events.append(_made(made, graph._name_stack, asked or op_type))
+            recording.usable &= op_type != "Placeholder" and not made.control_inputs and not _takes_lists(made)
         return made
 
     graph.unique_name, graph.capture, graph._create_op_internal = named, captured, created
@@ -212,15 +203,30 @@ def _recorded_into(recording: _Recording, graph: Any) -> Iterator[None]:
         del graph.unique_name, graph.capture, graph._create_op_internal
 
 
-def _made(operation: Any, scope: str, asked: str | None) -> _Made:
-    outputs = tuple(operation.outputs)
+def _made(operation: Any, scope: str, asked: str) -> _Made:
     return _Made(
         scope=scope,
         asked=asked,
         type=operation.type,
         inputs=tuple(operation.inputs),
-        outputs=outputs,
-        dtypes=[tensor.dtype for tensor in outputs],
-        attributes=dict(operation.node_def.attr),
-        definition=operation.op_def,
+        outputs=tuple(operation.outputs),
+        attributes=tuple((name, value.SerializeToString()) for name, value in operation.node_def.attr.items()),
     )
+
+
+def _takes_lists(operation: Any) -> bool:
+    return any(argument.number_attr or argument.type_list_attr for argument in operation.op_def.input_arg)
+
+
+def _make(graph: Any, made: _Made, name: str, inputs: list[Any]) -> Any:
+    """One like it: `Graph._create_op_internal` without what is known to hold, and without noting who called."""
+    with graph._c_graph.get() as c_graph:
+        described = c_api.TF_NewOperation(c_graph, made.type, name)
+    for tensor in inputs:
+        c_api.TF_AddInput(described, tensor._as_tf_output())
+    for attribute, value in made.attributes:
+        c_api.TF_SetAttrValueProto(described, attribute, value)
+    operation = ops.Operation._from_c_op(c_op=c_api.TF_FinishOperation(described), g=graph)
+    operation._control_flow_post_processing(input_tensors=inputs)
+    graph._create_op_helper(operation)
+    return operation

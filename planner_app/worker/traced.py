@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import keras
+from tensorflow.python.framework import ops
 
 from planner_app.core.model import CheckedModel
 from planner_app.core.setup import StepSetup
@@ -47,13 +50,24 @@ def traced(checked: CheckedModel, setup: StepSetup, identity: bytes, report: Cal
         reduction = Reduction(model.optimizer) if setup.replicated or _can_be_replicated(setup) else None
         report(2, 5, "tracing the training step")
         batch, prime = trace_batch(model)
-        with repeated_updates(model.optimizer):
+        with repeated_updates(model.optimizer), _without_stacks():
             step = trace_step(model, batch)
         meta, captured = step_graph(step)
         del step
         _last[key] = Traced(model, meta.SerializeToString(), captured, batch, prime, reduction)
         gc.collect()  # the function's graph is full of cycles
     return _last[key]
+
+
+@contextmanager
+def _without_stacks() -> Iterator[None]:
+    """Operations don't note where in Python they were made. Nobody will ask, and it takes as long as making them."""
+    create = ops._create_c_op
+    ops._create_c_op = partial(create, extract_traceback=False)
+    try:
+        yield
+    finally:
+        ops._create_c_op = create
 
 
 def _can_be_replicated(setup: StepSetup) -> bool:

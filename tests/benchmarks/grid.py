@@ -10,13 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from planner_app.core.device import Device
 from planner_app.core.model import CheckedModel
 from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Precision, Setup, StepSetup
-from planner_app.core.sweep import level
+from planner_app.core.setup import Precision, Setup
+from planner_app.core.sweep import level, levels, per_gpu_batches
 from planner_app.files.devices import find_device
 from planner_app.files.traces import TraceCache
 from planner_app.jobs.open import check_model
@@ -52,31 +53,34 @@ def python(code: str, *arguments: str) -> float:
     return time.monotonic() - began
 
 
-def setups() -> list[Setup]:
+def setups(batches: Sequence[int] = BATCHES) -> list[Setup]:
     return [
         Setup(batch=batch, precision=precision, gpus=gpus)
         for precision in PRECISIONS
         for gpus in GPUS
-        for batch in BATCHES
+        for batch in batches
     ]
+
+
+def peaks_on(target: str, tracer: Tracer) -> list[int]:
+    """At every point of the chart: a line of it is one precision on so many GPUs."""
+    peaks = []
+    for first in setups((max(GPUS),)):
+        memory = tracer.memory(first.step(target))
+        peaks += [level(memory, first.with_batch(batch).per_gpu_batch).peak_bytes for batch in BATCHES]
+    return peaks
 
 
 def chart(model: CheckedModel, folder: Path, devices: list[Device]) -> tuple[int, dict[str, float]]:
     """How many points fit, and the seconds that traces and replays took."""
     tracer = Tracer(model, TraceCache(folder))
     began = time.monotonic()
-    wanted: dict[StepSetup, None] = {}
-    for device in devices:
-        wanted |= {setup.step(device.target): None for setup in setups()}
-    tracer.prepare(wanted)
-    memories = {setup: tracer.memory(setup) for setup in wanted}
+    wanted = per_gpu_batches(setups(), devices)
+    tracer.prepare(wanted, then=lambda memory: levels(memory, wanted[memory.setup]))
     traced = time.monotonic()
-    fits = 0
-    for device in devices:
-        capacity = allocator_limit_bytes(device) or 0
-        target = device.target
-        for setup in setups():
-            fits += level(memories[setup.step(target)], setup.per_gpu_batch).peak_bytes <= capacity
+    peaks = {target: peaks_on(target, tracer) for target in {device.target for device in devices}}
+    capacities = [(device.target, allocator_limit_bytes(device) or 0) for device in devices]
+    fits = sum(peak <= capacity for target, capacity in capacities for peak in peaks[target])
     replayed = time.monotonic()
     tracer.keep()
     seconds = {"traces": traced - began, "points": replayed - traced, "keeping": time.monotonic() - replayed}
