@@ -16,6 +16,7 @@ import numpy as np
 from planner_app.core.trace import Access, Operation, Role, Size, Value, Variable
 from planner_app.errors import ModelError
 from planner_app.worker import kernels
+from planner_app.worker.branches import is_turn, looks_for_nan
 from planner_app.worker.graph import Graph, Node
 from planner_app.worker.kernel_call import Call, Scratch
 from planner_app.worker.lists import LIST_KERNELS, TensorList
@@ -190,19 +191,14 @@ class Unroller:
         data, predicate = inputs
         if predicate.constant is not None:
             taken = bool(predicate.constant)
-        elif self._is_turn(node):
+        elif is_turn(node, self.graph):
             self.takes_turns, taken = True, self.turn
+        elif looks_for_nan(node, self.graph):
+            taken = False
         else:
             self.undecided, taken = True, self.assume
         token = self._same(data)
         return [None, token] if taken else [token, None]
-
-    def _is_turn(self, switch: Node) -> bool:
-        """Keras' base_optimizer.py: `(iterations + 1) % gradient_accumulation_steps == 0`."""
-        condition = self.graph.nodes[switch.inputs[1][0]]
-        while condition.type in kernels.ALIAS:
-            condition = self.graph.nodes[condition.inputs[0][0]]
-        return condition.type == "Equal" and any(self.graph.nodes[n].type == "FloorMod" for n, _ in condition.inputs)
 
     def _touch(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
         row[6] = inputs[0].variable

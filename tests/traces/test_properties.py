@@ -254,6 +254,18 @@ def test_that_whole_numbers_stay_in_the_hosts_memory(lab: Lab):
     assert role_bytes(lab.memory(saved), Role.INPUT, batch=1) == 4 * 64
 
 
+@pytest.mark.parametrize("target", ["cpu", "gpu:8.0"])
+def test_that_a_sparse_update_is_one_that_divides_by_no_zero_and_no_nan(lab: Lab, target):
+    """Keras looks for such rows of the table, and would compute with all of them at once."""
+    table = tiny.layer("Embedding", "table", input_dim=1000, output_dim=16)
+    words = tiny.chain(tiny.input_layer(4, dtype="int32"), table, tiny.layer("Dense", "out", units=1))
+    trace = lab.memory(words, target, "adagrad").trace
+    run = {trace.sources[operation.source].type for operation in trace.operations}
+    assert "IsNan" in run
+    assert "Where" not in run
+    assert trace.warnings == ()
+
+
 def test_that_optimizers_differ_where_they_should(lab: Lab):
     plain, decayed = (lab.memory(MODELS["dense"], optimizer=o) for o in ("sgd", "sgd:momentum=0.9"))
     assert decayed.setup.optimizer == parse_optimizer("sgd:momentum=0.9")
