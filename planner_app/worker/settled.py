@@ -7,8 +7,7 @@ step's peak wandered by up to one percent between processes, and its place in me
 
 Here a node without inputs is made as often as it takes for none to have more than eight consumers, and a tree of nodes
 that do nothing starts them all, one after the other, before anything else runs. Consumers of another node that has many
-wait for a tree of their own. Only in graphs with loops, whose nodes can't wait for just any other, that is left to
-chance.
+wait for a tree of their own, which hangs on that node and so is in the same turn of the same loop as they are.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from planner_app.worker.rewrite import CPU, device_properties
 
 MOST = 8  # edgeset.h: kInline, 64 bytes of pointers
 SCOPE = "in_order"
-LOOPS = ("Enter", "Switch", "Merge")
 COPIED_BYTES = 1024  # a constant above this is no scalar or shape: it is made once
 
 
@@ -46,10 +44,9 @@ def settled(graph: Any) -> Any:
     """The same graph, its nodes started in the order they have in it."""
     out = graph_pb2.GraphDef(versions=graph.versions, library=graph.library)
     _start(out, list(_copied(graph.node, out)), f"{SCOPE}/start")
-    if not any(node.op in LOOPS for node in graph.node):
-        for name, waiting in _crowds(out).items():
-            first = _start(out, waiting, f"{name}/{SCOPE}", MOST)
-            first.input.append(f"^{name}")
+    for name, waiting in _crowds(out).items():
+        first = _start(out, waiting, f"{name}/{SCOPE}", MOST)
+        first.input.append(f"^{name}")
     return out
 
 
