@@ -27,12 +27,12 @@ class Compared:
 
     @property
     def live_bytes(self) -> int:
-        """The same in every process; where the step has a loop, unless a node of it has more than eight readers."""
+        """The same in every process."""
         return _middle(run.live_bytes for run in self.inline)
 
     @property
     def in_use_bytes(self) -> int:
-        """The same in every process; where the step has a loop, nearly."""
+        """Nearly the same in every process: where the allocator's regions come to lie decides between equal chunks."""
         return _middle(run.in_use_bytes for run in self.inline)
 
     @property
