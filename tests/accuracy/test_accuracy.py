@@ -52,7 +52,7 @@ def test_that_half_of_the_cases_are_right_to_half_a_percent(compared: dict[Case,
 @pytest.mark.parametrize("case", SMALL, ids=str)
 def test_that_bytes_in_use_are_near_what_was_measured(compared: dict[Case, Compared], case: Case):
     one = compared[case]
-    assert abs(one.in_use_error) <= 0.06, (one.in_use_bytes, one.estimated)
+    assert abs(one.in_use_error) <= 0.1, (one.in_use_bytes, one.estimated)
 
 
 @pytest.mark.parametrize("case", SMALL, ids=str)
