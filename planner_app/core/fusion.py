@@ -67,19 +67,24 @@ def narrow_reductions(trace: StepTrace, batch: int) -> frozenset[int]:
     )
 
 
-def fused(trace: StepTrace, narrow: frozenset[int] = frozenset()) -> StepTrace:
-    """The trace with only those values in memory that XLA keeps; operations that are fused away are gone.
+class Fusion:
+    """A trace with only those values in memory that XLA keeps; operations that are fused away are gone.
 
     Variables are updated where they lie: their buffers are given to the program and taken back. Other results get a
     buffer of their own: the compiler shares one only between equal shapes and layouts, which at the peak of real
     programs was hardly ever seen. Whichever reductions are narrow, operations have the same numbers.
     """
-    cut = _Fusion(trace, frozenset())
-    step = cut.run()
-    return _linked(_Fusion(trace, narrow, cut.cut).run() if narrow else step)
+
+    def __init__(self, trace: StepTrace) -> None:
+        self._trace, self._readers = trace, _readers(trace)
+        wide = _Pass(trace, self._readers, frozenset())
+        self._wide, self._cut = wide.run(), wide.cut
+
+    def fused(self, narrow: frozenset[int] = frozenset()) -> StepTrace:
+        return _linked(_Pass(self._trace, self._readers, narrow, self._cut).run() if narrow else self._wide)
 
 
-class _Fusion:
+class _Pass:
     """One pass over the operations in order: whose results are in memory, and where the others come from.
 
     Attributes:
@@ -87,11 +92,12 @@ class _Fusion:
         cut: Values in memory only because their kernel would have read too much, where no reduction is narrow.
     """
 
-    def __init__(self, trace: StepTrace, narrow: frozenset[int], cut: set[int] | None = None) -> None:
-        self.trace, self.narrow = trace, narrow
+    def __init__(
+        self, trace: StepTrace, readers: list[list[int]], narrow: frozenset[int], cut: set[int] | None = None
+    ) -> None:
+        self.trace, self.readers, self.narrow = trace, readers, narrow
         self._found_cut = cut is None
         self.cut: set[int] = cut or set()
-        self.readers = _readers(trace)
         self.sources: list[tuple[int, ...]] = [()] * len(trace.values)
         self.values = list(trace.values)
         self.before_relu: dict[int, tuple[int, ...]] = {}

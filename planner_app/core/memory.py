@@ -7,7 +7,7 @@ from statistics import median
 
 from planner_app.core.allocate import AS_LOADED, STARTS, Peak, allocate, live, state_bytes
 from planner_app.core.executor import thread_pool_order
-from planner_app.core.fusion import fused, narrow_reductions
+from planner_app.core.fusion import Fusion, narrow_reductions
 from planner_app.core.liveness import STEPS, Buffers, folded_values, replay
 from planner_app.core.schedule import schedules
 from planner_app.core.setup import StepSetup
@@ -78,11 +78,15 @@ class Memory:
     def _traced(self) -> StepTrace:
         return self._given() if callable(self._given) else self._given
 
+    @cached_property
+    def _fusion(self) -> Fusion:
+        return Fusion(self._traced)
+
     def _fused(self, batch: int) -> tuple[StepTrace, list[Buffers]]:
         """The compiled step at this batch, in the orders that the compiler has to choose from."""
         narrow = narrow_reductions(self._traced, batch)
         if narrow not in self._programs:
-            trace = fused(self._traced, narrow)
+            trace = self._fusion.fused(narrow)
             orders = schedules(trace, COMMON_BATCH)
             self._programs[narrow] = trace, [replay(trace, frozenset(), order, steps=1) for order in orders]
         return self._programs[narrow]

@@ -33,5 +33,7 @@ def trace(request: protocol.Trace, report: Report) -> StepTrace:
 
 
 def _collect_seldom() -> None:
-    gc.freeze()
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
+    """What importing TensorFlow has made stays for good; of a model that another one replaces, everything goes."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 20, 20)

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from steps import Step, live_bytes, story
 
-from planner_app.core.fusion import MOST_SOURCES, fused
+from planner_app.core.fusion import MOST_SOURCES, Fusion
 from planner_app.core.schedule import schedules
 from planner_app.core.trace import Access, Role, StepTrace
 
 
 def kept(step: Step) -> list[str]:
     """The operations whose results are in memory, in order."""
-    trace = fused(step.trace())
+    trace = Fusion(step.trace()).fused()
     return [trace.sources[operation.source].type for operation in trace.operations if operation.makes]
 
 
@@ -23,7 +23,7 @@ def test_that_a_chain_of_elementwise_operations_takes_no_memory():
         value = step.make(kind, value, size=100)
     step.make("Sum", value, size=4)
     assert kept(step) == ["MatMul", "Sum"]
-    assert live_bytes(fused(step.trace())) == 104
+    assert live_bytes(Fusion(step.trace()).fused()) == 104
 
 
 def test_that_what_a_library_call_reads_is_in_memory():
@@ -82,7 +82,7 @@ def test_that_a_kernels_own_scratch_is_not_the_compilers():
     result, scratch = step.value(10), step.value(1000, scratch=True)
     step.run("SoftmaxCrossEntropyWithLogits", makes=(result, scratch))
     step.make("MatMul", result, size=10)
-    assert live_bytes(fused(step.trace())) == 20
+    assert live_bytes(Fusion(step.trace()).fused()) == 20
 
 
 def update(access: Access) -> StepTrace:
@@ -100,25 +100,27 @@ def update(access: Access) -> StepTrace:
 @pytest.mark.parametrize("access", [Access.UPDATE, Access.REPLACE])
 def test_that_variables_are_updated_where_they_lie(access):
     assert sum(move for move in story(update(access)) if move > 0) > 400 + 4
-    assert sum(move for move in story(fused(update(access)), steps=1) if move > 0) == 400 + 4  # the gradient, the end
+    assert (
+        sum(move for move in story(Fusion(update(access)).fused(), steps=1) if move > 0) == 400 + 4
+    )  # the gradient, the end
 
 
 def test_that_the_weights_themselves_stay_counted():
-    assert live_bytes(fused(update(Access.UPDATE))) == 400 + 400
+    assert live_bytes(Fusion(update(Access.UPDATE)).fused()) == 400 + 400
 
 
 def test_that_a_result_gets_a_buffer_of_its_own():
     step = Step()
     value = step.make("Exp", step.make("MatMul", size=100), size=100)
     step.make("MatMul", value, size=50)
-    assert story(fused(step.trace()), steps=1) == [+100, +100, -100, +50, -50, -100]
+    assert story(Fusion(step.trace()).fused(), steps=1) == [+100, +100, -100, +50, -50, -100]
 
 
 @pytest.mark.parametrize("kind", ["MatMul", "Conv2D", "Einsum"])
 def test_that_a_library_call_never_writes_over_what_it_reads(kind):
     step = Step()
     step.make(kind, step.make("MatMul", size=100), size=100)
-    assert story(fused(step.trace()), steps=1) == [+100, +100, -100, -100]
+    assert story(Fusion(step.trace()).fused(), steps=1) == [+100, +100, -100, -100]
 
 
 def towers() -> StepTrace:
@@ -128,7 +130,7 @@ def towers() -> StepTrace:
     large = [step.make("MatMul", step.read(x), size=1000) for _ in range(2)]
     sums = [step.make("Sum", each, size=4) for each in large]
     step.make("MatMul", *sums, size=4)
-    return fused(step.trace())
+    return Fusion(step.trace()).fused()
 
 
 def test_that_every_schedule_runs_everything_once_after_what_it_reads():

@@ -3,7 +3,7 @@
 import pytest
 from steps import Step, live_bytes
 
-from planner_app.core.fusion import MOST_ROWS, fused, narrow_reductions
+from planner_app.core.fusion import MOST_ROWS, Fusion, narrow_reductions
 from planner_app.core.memory import Memory
 from planner_app.core.schedule import schedules
 from planner_app.core.setup import StepSetup
@@ -12,13 +12,13 @@ from planner_app.core.trace import Role, Size, StepTrace
 
 def kept(trace: StepTrace, batch: int = 1) -> list[str]:
     """The operations whose results are in memory, in order."""
-    program = fused(trace, narrow_reductions(trace, batch))
+    program = Fusion(trace).fused(narrow_reductions(trace, batch))
     return [program.sources[operation.source].type for operation in program.operations if operation.makes]
 
 
 def reads_of(trace: StepTrace, kind: str, batch: int = 1) -> list[str]:
     """The operations whose results in memory the last one of this kind reads."""
-    program = fused(trace, narrow_reductions(trace, batch))
+    program = Fusion(trace).fused(narrow_reductions(trace, batch))
     types = [program.sources[operation.source].type for operation in program.operations]
     maker = {made: kind for operation, kind in zip(program.operations, types, strict=True) for made in operation.makes}
     last = max(number for number, each in enumerate(types) if each == kind)
@@ -85,7 +85,7 @@ def test_that_a_batch_decides_whether_a_reduction_is_narrow():
     last = MOST_ROWS // 196
     assert "Relu6" in kept(trace, last)
     assert "Relu6" not in kept(trace, last + 1)
-    few, many = (fused(trace, narrow_reductions(trace, batch)) for batch in (last, last + 1))
+    few, many = (Fusion(trace).fused(narrow_reductions(trace, batch)) for batch in (last, last + 1))
     assert [each.source for each in few.operations] == [each.source for each in many.operations]
 
 
@@ -124,7 +124,7 @@ def embedded(sums: int) -> StepTrace:
     gradient = step.make("MatMul", step.make("MatMul", size=1000), size=1)
     for _ in range(sums):
         step.make("Sum", step.make("UnsortedSegmentSum", gradient, size=300), size=1)
-    return fused(step.trace())
+    return Fusion(step.trace()).fused()
 
 
 @pytest.mark.parametrize(("sums", "early"), [(1, 0), (2, 600)])
@@ -142,7 +142,7 @@ def test_that_max_pooling_before_a_relus_gradient_has_its_zeros_early():
         step.run("MaxPoolGrad", gradient, makes=(zeros, result))
         relu = step.make("Relu", gradient, size=1)
         step.make("Sum", step.make(reader, result, relu, size=300), size=1)
-        trace = fused(step.trace())
+        trace = Fusion(step.trace()).fused()
         return min(live_bytes(trace, schedule=order) for order in schedules(trace, 1))
 
     assert peak("ReluGrad") == 1000 + 600 + 1
