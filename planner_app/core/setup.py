@@ -25,12 +25,12 @@ class Jit(StrEnum):
     OFF = "off"
 
 
-NEWEST = "gpu:8.0"
+NEWEST, OLDEST = "gpu:8.0", "gpu:6.0"
 HOPPER = 9.0  # gpu_blas_lt.h kHopperWorkspace: from here on XLA gives cuBLAS eight times the workspace
 # Both sixteen-bit types take the same memory, so one trace serves both.
 SAME_MEMORY = {Precision.MIXED_BFLOAT16: Precision.MIXED_FLOAT16, Precision.BFLOAT16: Precision.FLOAT16}
-# generic_layout_optimizer.cc: the compute capability from which on convolutions of a type lie as they do on newer ones.
-# Training in float32 or float64 lies the same way on every GPU.
+# generic_layout_optimizer.cc: the compute capability from which on convolutions of a type lie as they do on newer ones;
+# below, they lie as on the oldest. Training in float32 or float64 lies the same way on every GPU.
 LAID_OUT_ALIKE_FROM = {
     Precision.MIXED_FLOAT16: 7.0,
     Precision.FLOAT16: 7.0,
@@ -160,11 +160,10 @@ class Setup:
         capability = float(target.partition(":")[2]) if on_gpu else 0.0
         if on_gpu and xla:
             target = f"gpu:{HOPPER}" if capability >= HOPPER else NEWEST
-        elif on_gpu and capability >= LAID_OUT_ALIKE_FROM.get(self.precision, 0.0):
-            target = NEWEST
-        alike = SAME_MEMORY if xla or target in ("cpu", NEWEST) else {}
+        elif on_gpu:
+            target = NEWEST if capability >= LAID_OUT_ALIKE_FROM.get(self.precision, 0.0) else OLDEST
         return StepSetup(
-            precision=alike.get(self.precision, self.precision),
+            precision=SAME_MEMORY.get(self.precision, self.precision),
             optimizer=self.optimizer,
             accumulates=self.accumulate > 1,
             replicated=self.gpus > 1,

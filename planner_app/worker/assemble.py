@@ -24,15 +24,14 @@ from planner_app.worker.unroll import Unroller
 
 # sizeof(ResourceHandle): the handle of each variable is a tensor of its own in the CPU's memory.
 HANDLE_BYTES = 200
+MOST_KEPT_NODES = 30_000  # a graph takes some kilobytes for each
 
 
 def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str], None]) -> StepTrace:
     report(3, 5, "rewriting the graph for the device")
     meta = meta_graph_pb2.MetaGraphDef.FromString(traced.step)
-    if traced.reduction and not setup.replicated:
-        traced.reduction.leave_out(meta)
-    definition = rewritten(meta, setup.target, setup.xla)
-    graph = Graph(definition, traced.batch, traced.prime, setup.target, setup.xla)
+    run = list(meta.collection_def["train_op"].node_list.value)
+    graph = _graph(traced, meta, setup)
     report(4, 5, "following the step")
     names = Attribution(traced.model)
     turned = channels_first(graph)
@@ -47,8 +46,21 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
         variables |= ahead
     trace = _followed(graph, sources, variables, take_turns=not setup.xla)
     if setup.target == "cpu" and not setup.xla:
-        trace = _with_crowding(trace, graph, meta_graph(definition, meta.collection_def["train_op"].node_list.value))
+        trace = _with_crowding(trace, graph, meta_graph(graph.definition, run))
     return replace(trace, layers=names.layers, xla=setup.xla)
+
+
+def _graph(traced: Traced, meta: Any, setup: StepSetup) -> Graph:
+    """What runs. XLA gets the same for every GPU."""
+    if setup.xla and setup.replicated in traced.compiled:
+        return traced.compiled[setup.replicated].on(setup.target)
+    if traced.reduction and not setup.replicated:
+        traced.reduction.leave_out(meta)
+    definition = rewritten(meta, setup.target, setup.xla)
+    graph = Graph(definition, traced.batch, traced.prime, setup.target, setup.xla)
+    if setup.xla and len(graph.nodes) <= MOST_KEPT_NODES:
+        traced.compiled[setup.replicated] = graph
+    return graph
 
 
 def _with_crowding(trace: StepTrace, graph: Graph, meta: Any) -> StepTrace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
@@ -48,15 +49,15 @@ class Graph:
     grows with the batch, twice with its square; all others do not grow at all.
 
     Attributes:
+        definition: As Grappler left it.
         batch: The batch traced with.
         on_gpu: Integers that steer the step live in the host's memory, not the device's.
         capability: The GPU's compute capability; 0 for the CPU.
     """
 
     def __init__(self, definition: Any, batch: int, prime: int, target: str, xla: bool = False) -> None:
-        self.batch, self.prime, self.xla = batch, prime, xla
-        self.on_gpu = target != "cpu"
-        self.capability = float(target.partition(":")[2] or 0)
+        self.definition, self.batch, self.prime, self.xla = definition, batch, prime, xla
+        self._set_target(target)
         self._sizes: dict[int, Size] = {}
         self.nodes: list[Node] = []
         operations = imported(definition)
@@ -70,6 +71,16 @@ class Graph:
                 self.nodes[source].readers.append((node.id, slot, port))
             for source in node.controls:
                 self.nodes[source].followers.append(node.id)
+
+    def on(self, target: str) -> Graph:
+        """The same graph on another GPU."""
+        other = copy(self)
+        other._set_target(target)
+        return other
+
+    def _set_target(self, target: str) -> None:
+        self.on_gpu = target != "cpu"
+        self.capability = float(target.partition(":")[2] or 0)
 
     def _node(self, place: int, definition: Any, operations: dict[str, Any], number: dict[str, int]) -> Node:
         operation = operations[definition.name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from tensorflow.python.framework import ops
 
 from planner_app.core.model import CheckedModel
 from planner_app.core.setup import StepSetup
+from planner_app.worker.graph import Graph
 from planner_app.worker.repeated import repeated_updates
 from planner_app.worker.replicas import Reduction
 from planner_app.worker.rewrite import step_graph
@@ -27,6 +28,7 @@ class Traced:
     captured: The variable behind each resource of the graph.
     batch: The batch traced with; `prime` is its factor that no other size has.
     reduction: What adds up gradients over GPUs, where there is such a thing in the step.
+    compiled: The graph that XLA gets, of a step on several GPUs or on one, once it was made.
     """
 
     model: keras.Model
@@ -35,6 +37,7 @@ class Traced:
     batch: int
     prime: int
     reduction: Reduction | None
+    compiled: dict[bool, Graph] = field(default_factory=dict)
 
 
 _last: dict[tuple[bytes, StepSetup], Traced] = {}

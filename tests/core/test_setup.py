@@ -119,7 +119,8 @@ def test_that_precisions_are_the_dtype_policies_of_keras():
         (Precision.MIXED_FLOAT16, "gpu:7.0", (Precision.MIXED_FLOAT16, "gpu:8.0")),
         (Precision.FLOAT32, "gpu:6.0", (Precision.FLOAT32, "gpu:8.0")),
         (Precision.BFLOAT16, "cpu", (Precision.FLOAT16, "cpu")),
-        (Precision.MIXED_BFLOAT16, "gpu:7.0", (Precision.MIXED_BFLOAT16, "gpu:7.0")),  # convolutions lie another way
+        (Precision.MIXED_BFLOAT16, "gpu:7.0", (Precision.MIXED_FLOAT16, "gpu:6.0")),  # convolutions lie another way
+        (Precision.FLOAT16, "gpu:6.1", (Precision.FLOAT16, "gpu:6.0")),
         (Precision.MIXED_FLOAT16, "gpu:6.0", (Precision.MIXED_FLOAT16, "gpu:6.0")),
     ],
 )
