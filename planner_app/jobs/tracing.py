@@ -56,6 +56,7 @@ class Tracer:
             then: Told of each in the calling thread, while the workers trace the next.
         """
         traced: SimpleQueue[Memory | None] = SimpleQueue()
+        stopped = cancelled or threading.Event()
         groups = deque(alike(setup for setup in setups if setup not in self._memories))
         at_a_time = max(1, min(len(groups), os.cpu_count() or 1, MOST_AT_A_TIME))
 
@@ -68,16 +69,20 @@ class Tracer:
                         except IndexError:  # another thread was quicker
                             return
                         for setup in group:
-                            traced.put(self.trace(setup, worker, on_progress, cancelled))
+                            traced.put(self.trace(setup, worker, on_progress, stopped))
             finally:
                 traced.put(None)
 
         with ThreadPoolExecutor(at_a_time) as pool:
             running = [pool.submit(trace_groups) for _ in range(at_a_time)]
-            for _ in running:
-                for memory in iter(traced.get, None):
-                    if then is not None:
-                        then(memory)
+            try:
+                for _ in running:
+                    for memory in iter(traced.get, None):
+                        if then is not None:
+                            then(memory)
+            except BaseException:  # Ctrl-C too: nobody waits for traces that nobody wants
+                stopped.set()
+                raise
             for done in running:
                 done.result()
 

@@ -1,0 +1,39 @@
+"""Several traces at a time, and what is done with each while the others are made."""
+
+from pathlib import Path
+
+import psutil
+import pytest
+import tiny
+
+from planner_app.core.setup import Precision, StepSetup
+from planner_app.files.traces import TraceCache
+from planner_app.jobs.tracing import Tracer
+
+SETUPS = tuple(StepSetup(precision=precision) for precision in (Precision.FLOAT32, Precision.FLOAT64))
+
+
+class Enough(Exception):
+    pass
+
+
+@pytest.fixture
+def tracer(tmp_path: Path) -> Tracer:
+    return Tracer(tiny.dense_net(16), TraceCache(tmp_path))
+
+
+def test_that_each_trace_is_told_of_once(tracer: Tracer):
+    told = []
+    tracer.prepare(SETUPS, then=lambda memory: told.append(memory.setup))
+    assert sorted(told, key=SETUPS.index) == list(SETUPS)
+    assert set(tracer.known) == set(SETUPS)
+
+
+def test_that_nobody_waits_for_traces_that_nobody_wants(tracer: Tracer):
+    def stop(memory: object) -> None:
+        raise Enough
+
+    before = psutil.Process().children(recursive=True)
+    with pytest.raises(Enough):
+        tracer.prepare(SETUPS, then=stop)
+    assert [child for child in psutil.Process().children(recursive=True) if child not in before] == []
