@@ -72,7 +72,7 @@ samples: $(READY) ## run the commands that README and guide show, and say what h
 	$(BIN)/python tests/tools/samples.py
 
 man: $(READY) ## the man page, from the command line itself
-	$(BIN)/python -m planner_app.commands.reference > packaging/plimsoll.1.new
+	$(BIN)/python -m planner_app.commands.help.reference > packaging/plimsoll.1.new
 	mv packaging/plimsoll.1.new packaging/plimsoll.1
 
 bench: $(READY) ## how time and memory grow with a model's size

@@ -12,7 +12,7 @@ import make_icons
 from release import ROOT, this_release
 
 sys.path.insert(0, str(ROOT))
-from planner_app.commands.completion import script
+from planner_app.commands.help.completion import script
 
 HERE = Path(__file__).parent
 ID = "local.plimsoll.plimsoll"

@@ -20,10 +20,17 @@ from planner_app import __version__
 from planner_app.errors import PlannerError
 from planner_app.files.writing import NO_SPACE, reason, unkept
 
-COMMANDS = (
-    "describe estimate sweep max-batch max-input measure calibrate compile plan check script advise doctor shop "
-    "devices doctor-env completion"
-).split()
+ROOMS = {
+    "ask": "describe estimate sweep max-batch max-input advise shop devices",
+    "verify": "measure calibrate compile",
+    "keep": "plan check script",
+    "help": "doctor doctor-env completion",
+}
+COMMANDS = {
+    name: f"planner_app.commands.{room}.{name.replace('-', '_')}"
+    for room, names in ROOMS.items()
+    for name in names.split()
+}
 
 FINE, ERROR = 0, 1
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT
@@ -64,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(name: str) -> Any:
     """Its module, imported when it is needed: a window need not wait for tables."""
-    return importlib.import_module(f"planner_app.commands.{name.replace('-', '_')}")
+    return importlib.import_module(COMMANDS[name])
 
 
 def _names_a_model(word: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner_app.core.machine import Driver, Gpu, Machine
+from planner_app.core.hardware.machine import Driver, Gpu, Machine
 
 # The releases that pyproject.toml asks for, and that estimates are held against.
 PYTHONS = ((3, 11), (3, 13))

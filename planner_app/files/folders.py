@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 
 from planner_app.core.checkup import Folder
-from planner_app.files import calibrations, chosen_python, traces
+from planner_app.files import chosen_python
+from planner_app.files.kept import calibrations, traces
 
 
 def folders() -> tuple[Folder, ...]:

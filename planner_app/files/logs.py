@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from planner_app.core.doctor import Diagnosis, diagnose, pieces
-from planner_app.core.runtime import allocator_limit_bytes
+from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError, PlannerError
-from planner_app.files.devices import catalogue
+from planner_app.files.devices.catalogue import catalogue
 
 
 def read_log(path: str | Path, layers: Sequence[str] = ()) -> Diagnosis:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from planner_app.core.plan import VERSION, Plan
+from planner_app.core.plan.plan import VERSION, Plan
 from planner_app.errors import PlanError
 from planner_app.files.typed import decode, parse_json
 

@@ -4,14 +4,15 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from planner_app.core.plan import Plan
+from planner_app import data
+from planner_app.core.plan.plan import Plan
 from planner_app.errors import PlanError
 from planner_app.files.plan_reading import parse_plan, read_plan
 from planner_app.files.writing import reason, write_atomically
 
 __all__ = ["SCHEMA_FILE", "parse_plan", "plan_text", "read_plan", "schema_text", "write_plan"]
 
-SCHEMA_FILE = Path(__file__).parent.parent / "data" / "plan.schema.json"
+SCHEMA_FILE = data.FOLDER / "plan.schema.json"
 
 
 def write_plan(path: str | Path, plan: Plan) -> None:

@@ -13,7 +13,7 @@ from functools import cache
 from math import isfinite
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from planner_app.core.plan import MOST_ENTRIES, MOST_LETTERS, Pattern, Range
+from planner_app.core.plan.plan import MOST_ENTRIES, MOST_LETTERS, Pattern, Range
 from planner_app.errors import PlanError
 
 JSON_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a whole number"}

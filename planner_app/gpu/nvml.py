@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import pynvml
 
-from planner_app.core.machine import Driver, Gpu, GpuProcess, Health, Machine
+from planner_app.core.hardware.machine import Driver, Gpu, GpuProcess, Health, Machine
 
 T = TypeVar("T")
 

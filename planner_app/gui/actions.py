@@ -12,10 +12,10 @@ from PySide6.QtGui import QAction, QActionGroup, QContextMenuEvent, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QGraphicsView, QMenu, QMessageBox
 
 from planner_app import __version__
-from planner_app.gui import export
-from planner_app.gui.help.presenter import HelpPresenter
+from planner_app.gui.look import export
+from planner_app.gui.look.theme import Look
 from planner_app.gui.panel import Panel
-from planner_app.gui.theme import Look
+from planner_app.gui.panels.help.presenter import HelpPresenter
 
 if TYPE_CHECKING:
     from planner_app.gui.app import App

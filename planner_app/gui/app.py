@@ -9,24 +9,25 @@ import msgspec
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 
-from planner_app.core.device import Device
-from planner_app.core.setup import Precision
+from planner_app import data
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Precision
 from planner_app.errors import PlannerError
-from planner_app.files.devices import find_device
+from planner_app.files.devices.catalogue import find_device
 from planner_app.gui import actions
+from planner_app.gui.background.task import Task
 from planner_app.gui.choice import Choice
-from planner_app.gui.empty.presenter import CentrePresenter
-from planner_app.gui.empty.view import EmptyView
+from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel
+from planner_app.gui.panels.empty.presenter import CentrePresenter
+from planner_app.gui.panels.empty.view import EmptyView
 from planner_app.gui.session import Session
 from planner_app.gui.settings import Settings, SettingsFile
 from planner_app.gui.statusbar import StatusPresenter
-from planner_app.gui.task import Task
-from planner_app.gui.theme import Appearance
 from planner_app.gui.window import MainWindow
-from planner_app.jobs import python
+from planner_app.jobs import interpreter as python
 
-DEMO = Path(__file__).parents[1] / "data" / "demo.keras"
+DEMO = data.FOLDER / "demo.keras"
 FIRST_DEVICE = "NVIDIA L4"
 PLAN = ".plan.json"
 MODELS = "Keras models (*.keras *.h5 *.hdf5 *.json);;All files (*)"
@@ -74,8 +75,8 @@ class App(QObject):
         """Put chart and panels into the window, if they are not there yet."""
         if self.panels:
             return
-        from planner_app.gui.chart.presenter import make as chart  # pyqtgraph and NumPy take half a second
-        from planner_app.gui.panels import PANELS
+        from planner_app.gui.docks import PANELS
+        from planner_app.gui.panels.chart.presenter import make as chart  # pyqtgraph and NumPy take half a second
 
         made = chart(self.session, self.appearance, log=self.settings.log_scale)
         docked = [make(self.session, self.appearance) for make in PANELS]
@@ -112,7 +113,7 @@ class App(QObject):
             self.open(path)
 
     def ask_for_python(self) -> None:
-        from planner_app.gui.python.presenter import make  # seldom needed
+        from planner_app.gui.panels.python.presenter import make  # seldom needed
 
         view, presenter = make(self.session, self.appearance, self.window, self.settings.python)
         presenter.chosen.connect(self._on_python_chosen)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from planner_app.core.device import Device
-from planner_app.core.setup import Precision, Setup, StepSetup
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Precision, Setup, StepSetup
 
 PRECISIONS = (Precision.FLOAT32, Precision.MIXED_FLOAT16)
 GPU_COUNTS = (1, 2, 4)

@@ -6,8 +6,8 @@ from types import TracebackType
 from PySide6.QtCore import QObject, QTimer
 
 from planner_app.errors import PlannerError
-from planner_app.gui import export
 from planner_app.gui.app import App
+from planner_app.gui.look import export
 
 LOOK_MS = 200
 QUIET = 5  # looks in a row at which nothing was going on: the last answer has been drawn

@@ -7,23 +7,23 @@ from types import MappingProxyType
 
 from PySide6.QtCore import QObject, Signal
 
-from planner_app.core.calibrate import Calibration
-from planner_app.core.compile_check import CompileCheck
-from planner_app.core.device import Device
-from planner_app.core.measurement import Measurement
-from planner_app.core.memory import Memory
-from planner_app.core.model import ModelDescription
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Setup, StepSetup
-from planner_app.gui.answers import Answers, EstimateOf
+from planner_app.core.compile.check import CompileCheck
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.measure.calibration import Calibration
+from planner_app.core.measure.measurement import Measurement
+from planner_app.core.model.description import ModelDescription
+from planner_app.core.model.setup import Setup, StepSetup
+from planner_app.core.replay.memory import Memory
+from planner_app.gui.background.answers import Answers, EstimateOf
+from planner_app.gui.background.learnt import Lessons
+from planner_app.gui.background.opening import Opening
+from planner_app.gui.background.task import Task
+from planner_app.gui.background.traces import Traces, Wish
 from planner_app.gui.choice import BATCH, Choice
 from planner_app.gui.history import History
-from planner_app.gui.learnt import Lessons
-from planner_app.gui.opening import Opening
-from planner_app.gui.task import Task
-from planner_app.gui.traces import Traces, Wish
-from planner_app.jobs.open import Opened
-from planner_app.jobs.tracing import Tracer
+from planner_app.planner.opening import Opened
+from planner_app.planner.tracer import Tracer
 
 ABOVE_CAPACITY = 1.6  # how far beyond the largest capacity lines are drawn
 WITHOUT_CAPACITY_BYTES = 64 << 30  # the same, where nothing is limited

@@ -10,7 +10,7 @@ from msgspec import Struct
 from planner_app.files.chosen_python import MAX_FILE_BYTES, settings_file
 from planner_app.files.home import NOWHERE
 from planner_app.files.writing import alone, nothing_kept, reason, why_not, write_atomically
-from planner_app.gui.theme import Look
+from planner_app.gui.look.theme import Look
 
 MOST_RECENT = 9
 

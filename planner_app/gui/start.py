@@ -4,18 +4,18 @@ import os
 import signal
 import sys
 import traceback
-from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QMessageBox
 
+from planner_app import data
 from planner_app.gui.app import App
-from planner_app.gui.garbage import Garbage
+from planner_app.gui.background.garbage import Garbage
 from planner_app.gui.portrait import Portrait
 
-ICON = Path(__file__).parents[1] / "data" / "icon.svg"
+ICON = data.FOLDER / "icon.svg"
 
 
 def start(path: str | None = None, picture: str | None = None) -> int:

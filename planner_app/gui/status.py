@@ -1,9 +1,9 @@
 """One sentence: does the chosen setup fit, and by how much?"""
 
-from planner_app.core.calibrate import Calibration, calibrated_level
-from planner_app.core.memory import Memory
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.sweep import Level, level
+from planner_app.core.estimate.curve import Level, level
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.measure.calibration import Calibration, calibrated_level
+from planner_app.core.replay.memory import Memory
 from planner_app.gui.choice import Choice
 from planner_app.units import format_bytes
 

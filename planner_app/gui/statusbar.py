@@ -5,10 +5,10 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QProgressBar, QStatusBar, QToolButton
 
 from planner_app.files.writing import unkept
-from planner_app.gui.plain_label import PlainLabel
+from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.theme import Appearance
 from planner_app.gui.session import Session
 from planner_app.gui.status import verdict
-from planner_app.gui.theme import Appearance
 
 NOTICE_MS = 20_000
 

@@ -2,7 +2,7 @@
 
 import re
 
-from planner_app.core.measurement import OutOfMemory
+from planner_app.core.measure.measurement import OutOfMemory
 from planner_app.units import parse_bytes
 
 # bfc_allocator.cc: "ran out of memory trying to allocate 8.58MiB (rounded to 9000192)requested by op AddV2".

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import planner_app
-from planner_app.jobs import python
-from planner_app.jobs.probe import clean_environment
+from planner_app.jobs import interpreter as python
+from planner_app.jobs.interpreter_probe import clean_environment
 from planner_app.jobs.protocol import Limits
 
 PYTHON_VARIABLE = python.VARIABLE

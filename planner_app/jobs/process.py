@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from planner_app.errors import WorkerError
 from planner_app.files.writing import reason
-from planner_app.jobs import launch, scratch
-from planner_app.jobs.memory import GroupMemory
+from planner_app.jobs import launch
+from planner_app.jobs import workdir as scratch
+from planner_app.jobs.group_memory import GroupMemory
 from planner_app.jobs.protocol import Limits
 from planner_app.jobs.stream import Tail
 

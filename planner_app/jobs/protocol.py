@@ -13,10 +13,10 @@ from typing import ClassVar
 import msgspec
 from msgspec import Raw, Struct
 
-from planner_app.core.compile_check import Program
-from planner_app.core.measurement import Order, Place
-from planner_app.core.model import CheckedModel
-from planner_app.core.setup import Jit, Setup, StepSetup
+from planner_app.core.compile.check import Program
+from planner_app.core.measure.measurement import Order, Place
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Jit, Setup, StepSetup
 from planner_app.errors import PlannerError
 
 MIB = 1 << 20

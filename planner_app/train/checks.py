@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from planner_app.core.machine import Gpu
-from planner_app.core.pipeline import host_warning
-from planner_app.core.plan import DeviceKind, Rung, fingerprint
+from planner_app.core.hardware.machine import Gpu
+from planner_app.core.plan.pipeline import host_warning
+from planner_app.core.plan.plan import DeviceKind, Rung, fingerprint
 from planner_app.errors import PlanError
 from planner_app.files.host import available_bytes
 from planner_app.train.machine import is_same

@@ -56,12 +56,12 @@ def fits(
     Raises:
         PlannerError: The model, the device or the way to train is none.
     """
-    from planner_app.core.runtime import allocator_limit_bytes
-    from planner_app.core.setup import Jit, Precision, Setup, parse_optimizer
+    from planner_app.core.hardware.runtime import allocator_limit_bytes
+    from planner_app.core.model.setup import Jit, Precision, Setup, parse_optimizer
     from planner_app.errors import SetupError
-    from planner_app.files.devices import find_device
-    from planner_app.jobs.open import check_model
-    from planner_app.jobs.tracing import Tracer
+    from planner_app.files.devices.catalogue import find_device
+    from planner_app.planner.opening import check_model
+    from planner_app.planner.tracer import Tracer
 
     named = isinstance(model, (str, Path))
     wanted = precision or ("float32" if named else str(model.dtype_policy.name))

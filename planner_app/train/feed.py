@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from planner_app.core.pipeline import Tensor, batching_warning
+from planner_app.core.plan.pipeline import Tensor, batching_warning
 from planner_app.errors import PlanError
 
 PREFETCH = 1

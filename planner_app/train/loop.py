@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from planner_app.core.pipeline import copied_whole_warning, host_warning
+from planner_app.core.plan.pipeline import copied_whole_warning, host_warning
 from planner_app.errors import PlanError
 from planner_app.files.host import available_bytes
 from planner_app.train.feed import Feed, feed_of

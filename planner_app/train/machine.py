@@ -3,11 +3,11 @@
 import os
 from typing import TYPE_CHECKING
 
-from planner_app.core.plan import DeviceKind, Entry, Plan, PlannedDevice
+from planner_app.core.plan.plan import DeviceKind, Entry, Plan, PlannedDevice
 from planner_app.errors import PlanError
 
 if TYPE_CHECKING:
-    from planner_app.core.machine import Gpu
+    from planner_app.core.hardware.machine import Gpu
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 SAME_SIZE = 0.98  # drivers report a little more or less of the same card

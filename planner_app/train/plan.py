@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner_app.core.plan import DeviceKind, Entry, Plan, Rung
+from planner_app.core.plan.plan import DeviceKind, Entry, Plan, Rung
 from planner_app.errors import PlanError
 from planner_app.files.plan_reading import read_plan
 from planner_app.train.environment import apply_environment
@@ -15,7 +15,7 @@ from planner_app.train.machine import pick_entry, visible_gpus
 from planner_app.train.notes import note
 
 if TYPE_CHECKING:
-    from planner_app.core.machine import Gpu
+    from planner_app.core.hardware.machine import Gpu
 
 WORKER_VARIABLES = ("PLIMSOLL_WORKER", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 

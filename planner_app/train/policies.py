@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from planner_app.core.plan import PlannedOptimizer
+from planner_app.core.plan.plan import PlannedOptimizer
 from planner_app.errors import PlanError
 from planner_app.train.notes import note
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from planner_app.core.cluster import parse_tf_config, tf_config
-from planner_app.core.plan import DeviceKind
+from planner_app.core.plan.cluster import parse_tf_config, tf_config
+from planner_app.core.plan.plan import DeviceKind
 from planner_app.errors import PlanError
 
 if TYPE_CHECKING:

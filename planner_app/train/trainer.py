@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from planner_app.core.plan import Rung
+from planner_app.core.plan.plan import Rung
 from planner_app.errors import PlanError
 from planner_app.train.feed import Share, cut, shares, size_of
 from planner_app.train.gradients import Accumulator, Catcher, scaled

@@ -11,8 +11,8 @@ import keras
 import tensorflow as tf
 
 from planner_app import __version__
-from planner_app.core.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
-from planner_app.core.plan import DeviceKind
+from planner_app.core.measure.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
+from planner_app.core.plan.plan import DeviceKind
 from planner_app.train.notes import note
 from planner_app.units import format_bytes
 
@@ -91,7 +91,7 @@ class Watch(keras.callbacks.Callback):  # type: ignore[misc]
     def on_train_end(self, logs: Any = None) -> None:  # noqa: ARG002
         if self._report is not None and not self._plan.worker:
             from planner_app.errors import PlannerError
-            from planner_app.files.measurements import write_measurement
+            from planner_app.files.kept.measurements import write_measurement
 
             try:
                 write_measurement(self._report, self.measurement())

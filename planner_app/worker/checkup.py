@@ -10,7 +10,7 @@ from typing import Any
 from planner_app.core.checkup import Started, Surroundings
 from planner_app.errors import WorkerError
 from planner_app.jobs import protocol
-from planner_app.worker import compiler
+from planner_app.worker.compile import compiler
 
 PACKAGES = (*compiler.PACKAGES, "tf_keras", "h5py", "numpy", "plimsoll")
 

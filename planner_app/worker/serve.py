@@ -20,10 +20,11 @@ from msgspec import Raw
 
 from planner_app import errors
 from planner_app.errors import PlannerError, WorkerError
+from planner_app.jobs.interpreter import MENU, VARIABLE
 from planner_app.jobs.launch import SCRATCH_VARIABLE
 from planner_app.jobs.protocol import FINISHED_BYTES, Failed, Finished, Progress, Request, Started
-from planner_app.jobs.python import MENU, VARIABLE
-from planner_app.worker import lifeline, sandbox, stdio
+from planner_app.worker import stdio
+from planner_app.worker.confine import lifeline, sandbox
 
 Report = Callable[..., None]
 Handler = Callable[[Any, Report], Any]
@@ -31,11 +32,11 @@ Handler = Callable[[Any, Report], Any]
 # The module is imported when the first request of its kind comes: the reader of files must not import TensorFlow.
 HANDLERS: Mapping[str, str] = {
     "Inspect": "planner_app.worker.inspect:inspect",
-    "Describe": "planner_app.worker.describe:describe",
-    "Trace": "planner_app.worker.trace:trace",
-    "Measure": "planner_app.worker.measure:measure",
-    "Lower": "planner_app.worker.lower:lower",
-    "Compile": "planner_app.worker.compile:compile",
+    "Describe": "planner_app.worker.build.describe:describe",
+    "Trace": "planner_app.worker.graph.trace:trace",
+    "Measure": "planner_app.worker.measure.steps:measure",
+    "Lower": "planner_app.worker.compile.lower:lower",
+    "Compile": "planner_app.worker.compile.program:compile",
     "CheckUp": "planner_app.worker.checkup:check_up",
 }
 

@@ -21,17 +21,17 @@ from estimates import setup_of
 from report import folded, write_readme
 from runs import HERE, KEPT, ROOT, Runs
 
-from planner_app.core.compile_check import CompileCheck
-from planner_app.core.memory import Memory, Point
-from planner_app.core.setup import Jit
-from planner_app.core.trace import StepTrace
+from planner_app.core.compile.check import CompileCheck
+from planner_app.core.model.setup import Jit
+from planner_app.core.model.trace import StepTrace
+from planner_app.core.replay.memory import Memory, Point
 from planner_app.errors import PlannerError
-from planner_app.files.compiled import CompileCache
-from planner_app.files.devices import find_device
-from planner_app.jobs.compiling import Compiler
-from planner_app.jobs.open import check_model
+from planner_app.files.devices.catalogue import find_device
+from planner_app.files.kept.compiled import CompileCache
 from planner_app.jobs.protocol import Trace
 from planner_app.jobs.warm import WarmWorker
+from planner_app.planner.compile import Compiler
+from planner_app.planner.opening import check_model
 
 README, RESULTS = ROOT / "README.md", HERE / "compiled_results.json"
 MARKS = ("<!-- accuracy-xla:begin -->", "<!-- accuracy-xla:end -->")

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from cases import Case
 
-from planner_app.core.allocate import live
-from planner_app.core.estimate import Estimate
-from planner_app.core.estimate import estimate as estimate_setup
-from planner_app.core.memory import Memory
-from planner_app.core.setup import Jit, Precision, Setup, parse_optimizer
-from planner_app.core.trace import StepTrace
-from planner_app.files.devices import find_device
-from planner_app.jobs.open import check_model
+from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.estimate.estimate import estimate as estimate_setup
+from planner_app.core.model.setup import Jit, Precision, Setup, parse_optimizer
+from planner_app.core.model.trace import StepTrace
+from planner_app.core.replay.allocate import live
+from planner_app.core.replay.memory import Memory
+from planner_app.files.devices.catalogue import find_device
 from planner_app.jobs.protocol import Trace
 from planner_app.jobs.warm import WarmWorker
+from planner_app.planner.opening import check_model
 
 TARGET = "cpu"
 

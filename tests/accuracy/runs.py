@@ -18,10 +18,10 @@ from typing import Any
 from cases import Case
 from estimates import setup_of
 
-from planner_app.core.measurement import Order, Place, Run
+from planner_app.core.measure.measurement import Order, Place, Run
 from planner_app.files.writing import write_atomically
-from planner_app.jobs.measuring import measure
-from planner_app.jobs.open import check_model
+from planner_app.planner.measure import measure
+from planner_app.planner.opening import check_model
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

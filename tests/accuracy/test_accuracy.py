@@ -11,7 +11,7 @@ from compared import Compared
 from estimates import estimate
 from runs import MEASURED_AS, Runs
 
-from planner_app.core.measurement import Order
+from planner_app.core.measure.measurement import Order
 from planner_app.jobs.warm import WarmWorker
 
 LOOP = next(case for case in SMALL if case.model == "gru")

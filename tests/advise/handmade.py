@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner_app.core.advise import Advice, Want, advise
-from planner_app.core.device import Device, custom_device
-from planner_app.core.memory import Memory
-from planner_app.core.setup import Jit, Precision, Setup, StepSetup
-from planner_app.core.trace import Constant, Operation, Phase, Role, Size, Source, StepTrace, Value, Variable
+from planner_app.core.hardware.device import Device, custom_device
+from planner_app.core.model.setup import Jit, Precision, Setup, StepSetup
+from planner_app.core.model.trace import Constant, Operation, Phase, Role, Size, Source, StepTrace, Value, Variable
+from planner_app.core.replay.memory import Memory
 
 MIB = 1 << 20
 LIMIT = 80 * MIB

@@ -9,11 +9,11 @@ from planner_app.core.advise import Cost, advise
 from planner_app.core.advise.changes import candidates, shrunk
 from planner_app.core.advise.remat import activations_pay, inside, paying_layers
 from planner_app.core.advise.weigh import fits
-from planner_app.core.breakdown import Held, Term
-from planner_app.core.calibrate import Calibration, Sample
-from planner_app.core.device import cpu_device, custom_device
-from planner_app.core.estimate import estimate
-from planner_app.core.setup import Jit, Precision
+from planner_app.core.estimate.breakdown import Held, Term
+from planner_app.core.estimate.estimate import estimate
+from planner_app.core.hardware.device import cpu_device, custom_device
+from planner_app.core.measure.calibration import Calibration, Sample
+from planner_app.core.model.setup import Jit, Precision
 from planner_app.errors import DeviceError, SetupError
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from planner_app.cli import main
-from planner_app.core.device import cpu_device
-from planner_app.core.estimate import estimate
-from planner_app.core.measurement import Place
-from planner_app.core.setup import Setup
-from planner_app.files.traces import FOLDER_VARIABLE
-from planner_app.jobs.advising import advice_for, want_of
-from planner_app.jobs.measuring import measure
-from planner_app.jobs.open import Opened, open_model
-from planner_app.jobs.tracing import Tracer
+from planner_app.core.estimate.estimate import estimate
+from planner_app.core.hardware.device import cpu_device
+from planner_app.core.measure.measurement import Place
+from planner_app.core.model.setup import Setup
+from planner_app.files.kept.traces import FOLDER_VARIABLE
+from planner_app.planner.advise import advice_for, want_of
+from planner_app.planner.measure import measure
+from planner_app.planner.opening import Opened, open_model
+from planner_app.planner.tracer import Tracer
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "planner_app" / "data" / "demo.keras"

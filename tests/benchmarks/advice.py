@@ -15,15 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from planner_app.core.advise import Cost, Option
-from planner_app.core.device import cpu_device
 from planner_app.core.doctor import diagnose
-from planner_app.core.estimate import estimate
-from planner_app.core.measurement import Order, Place
-from planner_app.core.setup import Setup
-from planner_app.jobs.advising import advice_for, want_of
-from planner_app.jobs.measuring import measure
-from planner_app.jobs.open import Opened, open_model
-from planner_app.jobs.tracing import Tracer
+from planner_app.core.estimate.estimate import estimate
+from planner_app.core.hardware.device import cpu_device
+from planner_app.core.measure.measurement import Order, Place
+from planner_app.core.model.setup import Setup
+from planner_app.planner.advise import advice_for, want_of
+from planner_app.planner.measure import measure
+from planner_app.planner.opening import Opened, open_model
+from planner_app.planner.tracer import Tracer
 from planner_app.units import format_bytes
 
 HERE = Path(__file__).parent

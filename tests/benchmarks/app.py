@@ -57,8 +57,8 @@ def _changes(folder: Path) -> None:
     from PySide6.QtTest import QTest
     from PySide6.QtWidgets import QApplication
 
-    from planner_app.core.setup import Precision
-    from planner_app.files.devices import find_device
+    from planner_app.core.model.setup import Precision
+    from planner_app.files.devices.catalogue import find_device
     from planner_app.gui.app import App
     from planner_app.gui.settings import SettingsFile
 

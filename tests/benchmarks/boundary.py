@@ -13,13 +13,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from planner_app.core.limited import largest_through
-from planner_app.core.measurement import Order, Place
-from planner_app.core.setup import Setup
-from planner_app.jobs.measuring import measure
-from planner_app.jobs.open import check_model
-from planner_app.jobs.searching import search
-from planner_app.jobs.tracing import Tracer
+from planner_app.core.measure.measurement import Order, Place
+from planner_app.core.model.setup import Setup
+from planner_app.core.replay.limited import largest_through
+from planner_app.planner.measure import measure
+from planner_app.planner.opening import check_model
+from planner_app.planner.search import search
+from planner_app.planner.tracer import Tracer
 from planner_app.units import parse_bytes
 
 ZOO = Path(__file__).parents[1] / "accuracy" / "zoo.py"

@@ -12,10 +12,10 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from planner_app.core.model import CheckedModel, ModelDescription
+from planner_app.core.model.description import CheckedModel, ModelDescription
 from planner_app.jobs.job import Fresh, Job, result_of
-from planner_app.jobs.open import check_model, describe_limits
 from planner_app.jobs.protocol import Describe
+from planner_app.planner.opening import check_model, describe_limits
 
 BLOCKS = (10, 20, 40, 80)
 WIDTH, HEADS, VOCABULARY = 8192, 64, 32_000

@@ -13,15 +13,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from planner_app.core.device import Device
-from planner_app.core.model import CheckedModel
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Precision, Setup
-from planner_app.core.sweep import level, levels, per_gpu_batches
-from planner_app.files.devices import find_device
-from planner_app.files.traces import TraceCache
-from planner_app.jobs.open import check_model
-from planner_app.jobs.tracing import Tracer
+from planner_app.core.estimate.curve import level, levels, per_gpu_batches
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Precision, Setup
+from planner_app.files.devices.catalogue import find_device
+from planner_app.files.kept.traces import TraceCache
+from planner_app.planner.opening import check_model
+from planner_app.planner.tracer import Tracer
 
 BATCHES = tuple(range(8, 520, 8))
 PRECISIONS = (Precision.FLOAT32, Precision.MIXED_FLOAT16, Precision.MIXED_BFLOAT16, Precision.FLOAT64)

@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from planner_app.core.measurement import Order, Place
-from planner_app.core.setup import Setup
-from planner_app.jobs.measuring import measure
-from planner_app.jobs.open import check_model
+from planner_app.core.measure.measurement import Order, Place
+from planner_app.core.model.setup import Setup
+from planner_app.planner.measure import measure
+from planner_app.planner.opening import check_model
 
 DEMO = Path(__file__).parents[2] / "planner_app" / "data" / "demo.keras"
 BATCH = 64

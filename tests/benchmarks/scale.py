@@ -15,13 +15,13 @@ from pathlib import Path
 
 from describe_scale import BLOCKS, Watched, transformer
 
-from planner_app.core.memory import Memory
-from planner_app.core.setup import StepSetup
-from planner_app.core.trace import Role, StepTrace
+from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.trace import Role, StepTrace
+from planner_app.core.replay.memory import Memory
 from planner_app.jobs.job import Job, result_of
-from planner_app.jobs.open import check_model
 from planner_app.jobs.protocol import Trace
-from planner_app.jobs.tracing import trace_limits
+from planner_app.planner.opening import check_model
+from planner_app.planner.tracer import trace_limits
 
 TARGETS = ("gpu:8.0", "xla", "cpu")
 LENGTH, BATCH = 128, 8

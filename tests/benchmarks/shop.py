@@ -12,16 +12,16 @@ import time
 from datetime import date
 from pathlib import Path
 
-from planner_app.core.option import Want
-from planner_app.core.prices import Pay
-from planner_app.core.ranking import By, front, ranked
-from planner_app.core.roofline import speed
-from planner_app.core.setup import Precision, Setup, parse_optimizer
-from planner_app.core.shop import shop, steps
-from planner_app.files.devices import find_device, load_catalogue
-from planner_app.files.traces import TraceCache
-from planner_app.jobs.open import check_model
-from planner_app.jobs.tracing import Tracer
+from planner_app.core.hardware.option import Want
+from planner_app.core.hardware.prices import Pay
+from planner_app.core.hardware.ranking import By, front, ranked
+from planner_app.core.hardware.roofline import speed
+from planner_app.core.hardware.shop import shop, steps
+from planner_app.core.model.setup import Precision, Setup, parse_optimizer
+from planner_app.files.devices.catalogue import find_device, load_catalogue
+from planner_app.files.kept.traces import TraceCache
+from planner_app.planner.opening import check_model
+from planner_app.planner.tracer import Tracer
 
 SAVE = "import keras, sys; open(sys.argv[1], 'w').write(keras.applications.ResNet50(weights=None).to_json())"
 LONGEST_SECONDS = 0.2

@@ -9,7 +9,7 @@ import pytest
 from shells import Terminal
 
 from planner_app.cli import COMMANDS, main, parser
-from planner_app.commands.reference.values import read
+from planner_app.commands.help.reference.values import read
 
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM = {"bash": ["bash", "--norc", "-i"], "zsh": ["zsh", "-f", "-i"]}

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from planner_app.cli import main
-from planner_app.commands import devices as command
-from planner_app.files import devices
+from planner_app.commands.ask import devices as command
+from planner_app.files.devices import catalogue as devices
 
 
 @pytest.fixture(autouse=True)

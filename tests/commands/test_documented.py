@@ -11,8 +11,8 @@ import pytest
 
 import planner_app
 from planner_app.cli import COMMANDS, parser
-from planner_app.commands.reference.man import man
-from planner_app.commands.reference.values import Command, app, read
+from planner_app.commands.help.reference.man import man
+from planner_app.commands.help.reference.values import Command, app, read
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "packaging" / "plimsoll.1"
@@ -28,7 +28,7 @@ def commands() -> dict[str, Command]:
 
 
 def test_that_every_option_says_what_it_is_for(commands: dict[str, Command]):
-    assert list(commands) == COMMANDS
+    assert list(commands) == list(COMMANDS)
     for command in (app(), *commands.values()):
         for argument in command.arguments:
             assert len(argument.help.partition("default")[0].split()) >= 2, (command.name, argument)

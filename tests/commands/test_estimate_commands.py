@@ -13,7 +13,7 @@ import pytest
 
 import planner_app
 from planner_app.cli import main
-from planner_app.files.traces import FOLDER_VARIABLE
+from planner_app.files.kept.traces import FOLDER_VARIABLE
 
 PACKAGE = Path(planner_app.__file__).parent
 DEMO = str(PACKAGE / "data" / "demo.keras")

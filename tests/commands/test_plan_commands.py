@@ -13,9 +13,9 @@ import pytest
 import planner_app
 from planner_app.cli import main
 from planner_app.errors import SetupError
-from planner_app.files.measurements import read_measurement
+from planner_app.files.kept.measurements import read_measurement
+from planner_app.files.kept.traces import FOLDER_VARIABLE
 from planner_app.files.plans import read_plan
-from planner_app.files.traces import FOLDER_VARIABLE
 from planner_app.train import fits
 
 DEMO = Path(planner_app.__file__).parent / "data" / "demo.keras"

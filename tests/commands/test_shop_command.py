@@ -11,9 +11,9 @@ import pytest
 
 import planner_app
 from planner_app.cli import main
-from planner_app.commands import shop as command
-from planner_app.files import devices
-from planner_app.files.traces import FOLDER_VARIABLE
+from planner_app.commands.ask import shop as command
+from planner_app.files.devices import catalogue as devices
+from planner_app.files.kept.traces import FOLDER_VARIABLE
 
 DEMO = str(Path(planner_app.__file__).parent / "data" / "demo.keras")
 KEYS = (

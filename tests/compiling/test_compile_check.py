@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from planner_app.core.compile_check import Buffer, CompileCheck, Compiled, Program
-from planner_app.core.model import CheckedModel
-from planner_app.core.setup import Jit, Precision, Setup
-from planner_app.core.target import derived_target
+from planner_app.core.compile.check import Buffer, CompileCheck, Compiled, Program
+from planner_app.core.compile.target import derived_target
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Jit, Precision, Setup
 from planner_app.errors import Cancelled, SetupError
-from planner_app.files.compiled import CompileCache, compiled_key, program_key
-from planner_app.files.devices import find_device
-from planner_app.jobs.compiling import Compiler, compiled_step, compiler_limits
-from planner_app.worker.compiled_buffers import peak_of
+from planner_app.files.devices.catalogue import find_device
+from planner_app.files.kept.compiled import CompileCache, compiled_key, program_key
+from planner_app.planner.compile import Compiler, compiled_step, compiler_limits
+from planner_app.worker.compile.buffers import peak_of
 
 COMPILED = Compiled(
     argument_bytes=100,

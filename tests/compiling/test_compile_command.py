@@ -9,7 +9,7 @@ import pytest
 
 import planner_app
 from planner_app.cli import main
-from planner_app.files.traces import FOLDER_VARIABLE
+from planner_app.files.kept.traces import FOLDER_VARIABLE
 
 DEMO = str(Path(planner_app.__file__).parent / "data" / "demo.keras")
 H100 = "NVIDIA H100 80GB HBM3"

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from planner_app.core.device import Device, Segment, Tflops, cpu_device, custom_device
-from planner_app.core.target import CAPABILITIES, derived_target
+from planner_app.core.compile.target import CAPABILITIES, derived_target
+from planner_app.core.hardware.device import Device, Segment, Tflops, cpu_device, custom_device
 from planner_app.errors import DeviceError
-from planner_app.files.devices import catalogue, find_device
-from planner_app.files.targets import published_targets, target_of
+from planner_app.files.devices.catalogue import catalogue, find_device
+from planner_app.files.devices.targets import published_targets, target_of
 
 KIB = 1024
 

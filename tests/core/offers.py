@@ -5,14 +5,14 @@ from datetime import date
 
 from steps import Step
 
-from planner_app.core.allocate import Peak
-from planner_app.core.device import Device, Price, Segment, Tflops
-from planner_app.core.memory import Memory, Point
-from planner_app.core.option import Offers, Want
-from planner_app.core.setup import Precision, Setup, StepSetup
-from planner_app.core.shop import shop, steps
-from planner_app.core.sweep import LARGEST_BATCH, anchors
-from planner_app.core.trace import Phase, Role, Size
+from planner_app.core.estimate.curve import LARGEST_BATCH, anchors
+from planner_app.core.hardware.device import Device, Price, Segment, Tflops
+from planner_app.core.hardware.option import Offers, Want
+from planner_app.core.hardware.shop import shop, steps
+from planner_app.core.model.setup import Precision, Setup, StepSetup
+from planner_app.core.model.trace import Phase, Role, Size
+from planner_app.core.replay.allocate import Peak
+from planner_app.core.replay.memory import Memory, Point
 
 MIB, GIB = 1 << 20, 1 << 30
 TODAY = date(2026, 11, 16)

@@ -1,8 +1,8 @@
 """Training steps written by hand, a line for each operation, for tests that work out their memory by hand."""
 
-from planner_app.core.allocate import live
-from planner_app.core.liveness import Buffers, folded_values, replay
-from planner_app.core.trace import Access, Operation, Phase, Role, Size, Source, StepTrace, Value, Variable
+from planner_app.core.model.trace import Access, Operation, Phase, Role, Size, Source, StepTrace, Value, Variable
+from planner_app.core.replay.allocate import live
+from planner_app.core.replay.liveness import Buffers, folded_values, replay
 
 SETTLED = 3  # steps, as the estimate replays
 

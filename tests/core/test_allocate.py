@@ -3,8 +3,8 @@
 import pytest
 from steps import Step, replayed
 
-from planner_app.core.allocate import Start, allocate
-from planner_app.core.trace import Access, Size, StepTrace
+from planner_app.core.model.trace import Access, Size, StepTrace
+from planner_app.core.replay.allocate import Start, allocate
 
 KIB, MIB = 1 << 10, 1 << 20
 CONSTANTS = 256  # there is always at least one small constant

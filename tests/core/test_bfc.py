@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner_app.core.bfc import Allocator, rounded
+from planner_app.core.replay.bfc import Allocator, rounded
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

@@ -5,8 +5,10 @@ from math import inf, sqrt
 
 import pytest
 
-from planner_app.core.breakdown import Term
-from planner_app.core.calibrate import (
+from planner_app.core.estimate.breakdown import Term
+from planner_app.core.estimate.curve import Level
+from planner_app.core.estimate.estimate import Estimate, LayerMemory
+from planner_app.core.measure.calibration import (
     Calibration,
     Sample,
     calibrated,
@@ -16,11 +18,9 @@ from planner_app.core.calibrate import (
     teaches,
     uncalibrated_limit,
 )
-from planner_app.core.compare import Comparison
-from planner_app.core.estimate import Estimate, LayerMemory
-from planner_app.core.measurement import GpuUse, Measurement, Order, Place, Run, Step, StepMemory, Versions
-from planner_app.core.setup import Setup
-from planner_app.core.sweep import Level
+from planner_app.core.measure.compare import Comparison
+from planner_app.core.measure.measurement import GpuUse, Measurement, Order, Place, Run, Step, StepMemory, Versions
+from planner_app.core.model.setup import Setup
 
 LEVEL = Level(peak_bytes=1000, low_bytes=900, high_bytes=1500)
 

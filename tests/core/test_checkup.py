@@ -18,7 +18,7 @@ from planner_app.core.checkup import (
     checkup,
     summary,
 )
-from planner_app.core.machine import Driver, Gpu, Health, Machine
+from planner_app.core.hardware.machine import Driver, Gpu, Health, Machine
 
 GIB = 1 << 30
 ALONE = Machine(Driver.MISSING, "This machine has no NVIDIA driver.")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_app.core.cluster import EXAMPLE, Cluster, parse_hosts, parse_tf_config, tf_config
+from planner_app.core.plan.cluster import EXAMPLE, Cluster, parse_hosts, parse_tf_config, tf_config
 from planner_app.errors import PlanError
 
 

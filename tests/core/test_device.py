@@ -2,8 +2,8 @@
 
 import pytest
 
-from planner_app.core.catalogue import Catalogue
-from planner_app.core.device import Basis, Device, Segment, cpu_device, custom_device
+from planner_app.core.hardware.catalogue import Catalogue
+from planner_app.core.hardware.device import Basis, Device, Segment, cpu_device, custom_device
 from planner_app.errors import DeviceError
 
 GIB = 1 << 30

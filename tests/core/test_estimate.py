@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from steps import Step
 
-from planner_app.core.breakdown import MEANING, Term, snapshot
-from planner_app.core.device import cpu_device, custom_device
-from planner_app.core.estimate import Estimate, LayerMemory, estimate
-from planner_app.core.memory import FUSION_BAND, Memory, workspace_bytes
-from planner_app.core.runtime import allocator_limit_bytes, outside_bytes
-from planner_app.core.setup import Jit, Setup
-from planner_app.core.trace import Access, Phase, Role, Size, StepTrace
+from planner_app.core.estimate.breakdown import MEANING, Term, snapshot
+from planner_app.core.estimate.estimate import Estimate, LayerMemory, estimate
+from planner_app.core.hardware.device import cpu_device, custom_device
+from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
+from planner_app.core.model.setup import Jit, Setup
+from planner_app.core.model.trace import Access, Phase, Role, Size, StepTrace
+from planner_app.core.replay.memory import FUSION_BAND, Memory, workspace_bytes
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 BATCH = 10

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from steps import Step
 
-from planner_app.core.executor import thread_pool_order
-from planner_app.core.trace import Size, StepTrace
+from planner_app.core.model.trace import Size, StepTrace
+from planner_app.core.replay.thread_pool import thread_pool_order
 
 SLOW_WORK = 10**9  # half a second of one core
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from steps import Step, live_bytes, story
 
-from planner_app.core.fusion import MOST_SOURCES, Fusion
-from planner_app.core.schedule import schedules
-from planner_app.core.trace import Access, Role, StepTrace
+from planner_app.core.model.trace import Access, Role, StepTrace
+from planner_app.core.replay.fusion import MOST_SOURCES, Fusion
+from planner_app.core.replay.schedule import schedules
 
 
 def kept(step: Step) -> list[str]:

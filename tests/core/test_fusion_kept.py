@@ -3,11 +3,11 @@
 import pytest
 from steps import Step, live_bytes
 
-from planner_app.core.fusion import MOST_ROWS, Fusion, narrow_reductions
-from planner_app.core.memory import Memory
-from planner_app.core.schedule import schedules
-from planner_app.core.setup import StepSetup
-from planner_app.core.trace import Role, Size, StepTrace
+from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.trace import Role, Size, StepTrace
+from planner_app.core.replay.fusion import MOST_ROWS, Fusion, narrow_reductions
+from planner_app.core.replay.memory import Memory
+from planner_app.core.replay.schedule import schedules
 
 
 def kept(trace: StepTrace, batch: int = 1) -> list[str]:

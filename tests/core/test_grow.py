@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from planner_app.core.grow import Growth, growths, parse_growth
-from planner_app.core.largest_input import FURTHEST, MOST_TRIES, Tried, largest_size
-from planner_app.core.model import TensorShape
+from planner_app.core.estimate.largest_input import FURTHEST, MOST_TRIES, Tried, largest_size
+from planner_app.core.model.description import TensorShape
+from planner_app.core.model.grow import Growth, growths, parse_growth
 from planner_app.errors import SetupError
 
 IMAGE = TensorShape("image", ("batch", 224, 224, 3), "float32")

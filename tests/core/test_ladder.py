@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from steps import Step
 
-from planner_app.core.calibrate import Calibration, Sample
-from planner_app.core.device import cpu_device, custom_device
-from planner_app.core.ladder import DoesNotFit, Wish, accumulations, needed_steps, plan_of
-from planner_app.core.memory import Memory
-from planner_app.core.model import CheckedModel
-from planner_app.core.plan import MemorySettings
-from planner_app.core.setup import Precision, Setup, StepSetup
-from planner_app.core.trace import Role, Size
+from planner_app.core.hardware.device import cpu_device, custom_device
+from planner_app.core.measure.calibration import Calibration, Sample
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Precision, Setup, StepSetup
+from planner_app.core.model.trace import Role, Size
+from planner_app.core.plan.ladder import DoesNotFit, Wish, accumulations, needed_steps, plan_of
+from planner_app.core.plan.plan import MemorySettings
+from planner_app.core.replay.memory import Memory
 
 MIB = 1 << 20
 MODEL = CheckedModel("tiny", "keras", {}, sha256="ab" * 32)

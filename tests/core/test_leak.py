@@ -2,8 +2,8 @@
 
 import pytest
 
-from planner_app.core.leak import Verdict, leak, leaks_of, student_t, worst_leak
-from planner_app.core.measurement import Run, Step, StepMemory
+from planner_app.core.measure.leak import Verdict, leak, leaks_of, student_t, worst_leak
+from planner_app.core.measure.measurement import Run, Step, StepMemory
 
 MIB = 1 << 20
 

@@ -3,9 +3,9 @@
 import pytest
 from steps import Step, live_bytes, replayed, story
 
-from planner_app.core.allocate import live, state_bytes
-from planner_app.core.liveness import folded_values, replay
-from planner_app.core.trace import Access, Constant, Role, Size, StepTrace
+from planner_app.core.model.trace import Access, Constant, Role, Size, StepTrace
+from planner_app.core.replay.allocate import live, state_bytes
+from planner_app.core.replay.liveness import folded_values, replay
 
 MIB = 1 << 20
 

@@ -1,7 +1,7 @@
 import pytest
 
-from planner_app.core.leak import Leak, Verdict
-from planner_app.core.loops import Loop, explain_leak, explain_loop, explain_shapes, shapes_of
+from planner_app.core.advise.loops import Loop, explain_leak, explain_loop, explain_shapes, shapes_of
+from planner_app.core.measure.leak import Leak, Verdict
 
 GIB = 1 << 30
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner_app.core.measurement import (
+from planner_app.core.measure.measurement import (
     GpuUse,
     Measurement,
     Order,
@@ -14,8 +14,8 @@ from planner_app.core.measurement import (
     Versions,
     parse_place,
 )
-from planner_app.core.setup import Setup
-from planner_app.core.timeline import Held, Moment, Origin, Timeline, by_layer, held_at, series
+from planner_app.core.model.setup import Setup
+from planner_app.core.replay.timeline import Held, Moment, Origin, Timeline, by_layer, held_at, series
 from planner_app.errors import SetupError
 
 

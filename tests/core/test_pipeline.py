@@ -1,6 +1,6 @@
 import pytest
 
-from planner_app.core.pipeline import (
+from planner_app.core.plan.pipeline import (
     InputSettings,
     Tensor,
     batching_warning,

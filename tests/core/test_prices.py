@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from offers import an_hour, card
 
-from planner_app.core.prices import cheapest, day_of, hourly, is_old, purchase
+from planner_app.core.hardware.prices import cheapest, day_of, hourly, is_old, purchase
 
 TODAY = date(2026, 11, 16)
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from offers import GIB, TODAY, an_hour, card, offered, wanted
 
-from planner_app.core.device import Price, Segment
-from planner_app.core.prices import Pay
-from planner_app.core.ranking import By, Filter, front, kept, one_of_each, ranked
+from planner_app.core.hardware.device import Price, Segment
+from planner_app.core.hardware.prices import Pay
+from planner_app.core.hardware.ranking import By, Filter, front, kept, one_of_each, ranked
 
 BUY = Price(1500, "maker", "2020-09-17", "list price at launch")
 CHEAP = card("NVIDIA Cheap", 24, cloud_prices=(an_hour(0.5),), launch_price=BUY, bandwidth_bytes_per_second=10**11)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from offers import card, one_multiplication
 
-from planner_app.core.device import NvLink, Segment, Tflops
-from planner_app.core.roofline import (
+from planner_app.core.hardware.device import NvLink, Segment, Tflops
+from planner_app.core.hardware.roofline import (
     LAUNCH_SECONDS,
     link_bytes_per_second,
     rate,
@@ -14,10 +14,10 @@ from planner_app.core.roofline import (
     speed,
     step_seconds,
 )
-from planner_app.core.setup import Precision
-from planner_app.core.trace import Size
-from planner_app.core.work import Multiplication, StepWork, step_work
-from planner_app.files.devices import find_device
+from planner_app.core.hardware.work import Multiplication, StepWork, step_work
+from planner_app.core.model.setup import Precision
+from planner_app.core.model.trace import Size
+from planner_app.files.devices.catalogue import find_device
 
 TERA = 1e12
 # 1e12 operations and 1e9 bytes in one kernel, 1e9 bytes in others

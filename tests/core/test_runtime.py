@@ -2,8 +2,8 @@
 
 import pytest
 
-from planner_app.core.device import Device, NvLink, Segment, cpu_device, custom_device
-from planner_app.core.runtime import (
+from planner_app.core.hardware.device import Device, NvLink, Segment, cpu_device, custom_device
+from planner_app.core.hardware.runtime import (
     ByteRange,
     allocator_limit_bytes,
     allocator_limits,

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_app.core.script import script_of
+from planner_app.core.plan.script import script_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
 from planning import cpu_entry, plan

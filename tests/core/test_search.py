@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_app.core.search import MOST_TRIES, Try, next_batch, stands
+from planner_app.core.measure.search import MOST_TRIES, Try, next_batch, stands
 
 
 def searched(boundary: int, guess: int, multiple: int = 1, most: int = MOST_TRIES) -> list[Try]:

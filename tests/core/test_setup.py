@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner_app.core.setup import Jit, Optimizer, Precision, Setup, StepSetup, parse_optimizer
+from planner_app.core.model.setup import Jit, Optimizer, Precision, Setup, StepSetup, parse_optimizer
 from planner_app.errors import SetupError
 
 ON_GPU, ON_CPU = "gpu:8.0", "cpu"

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as some
 from offers import GIB, MIB, TODAY, an_hour, card, lines, offered, wanted
 
-from planner_app.core.calibrate import Calibration, Sample
-from planner_app.core.option import Want
-from planner_app.core.refusal import Why
-from planner_app.core.roofline import Source
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Jit, Precision, Setup
-from planner_app.core.shop import shop, steps, with_prices
+from planner_app.core.hardware.option import Want
+from planner_app.core.hardware.refusal import Why
+from planner_app.core.hardware.roofline import Source
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.hardware.shop import shop, steps, with_prices
+from planner_app.core.measure.calibration import Calibration, Sample
+from planner_app.core.model.setup import Jit, Precision, Setup
 from planner_app.errors import SetupError
-from planner_app.files.devices import find_device
+from planner_app.files.devices.catalogue import find_device
 
 CARD = card(gib=24)  # TensorFlow gets 21.9 GiB of it: 213 samples at 100 MiB and one GiB
 

@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 import pytest
 from offers import TODAY, an_hour, card, offered, wanted
 
-from planner_app.core.prices import Pay
-from planner_app.core.ranking import By, front, ranked
-from planner_app.files.scatter_svg import Dot, scatter
-from planner_app.files.shop_report import recommended, report
-from planner_app.files.shop_rows import as_csv, as_json, option_row
+from planner_app.core.hardware.prices import Pay
+from planner_app.core.hardware.ranking import By, front, ranked
+from planner_app.reports.scatter_svg import Dot, scatter
+from planner_app.reports.shop_report import recommended, report
+from planner_app.reports.shop_rows import as_csv, as_json, option_row
 
 WANT = wanted(64, counts=(1, 2))
 PRICED = card("NVIDIA Priced", 24, cloud_prices=(an_hour(0.5), an_hour(0.4, "2020-01-01", "Gone")))

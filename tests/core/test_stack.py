@@ -7,12 +7,12 @@ import pytest
 from steps import Step
 from test_estimate import BATCH, one_layer
 
-from planner_app.core.breakdown import Term, snapshot
-from planner_app.core.estimate import terms
-from planner_app.core.memory import Memory
-from planner_app.core.setup import Jit, Setup
-from planner_app.core.stack import Stack, layer_bytes, stack, thinned, visible
-from planner_app.core.trace import Access, Phase, Role, Size, StepTrace
+from planner_app.core.estimate.breakdown import Term, snapshot
+from planner_app.core.estimate.estimate import terms
+from planner_app.core.model.setup import Jit, Setup
+from planner_app.core.model.trace import Access, Phase, Role, Size, StepTrace
+from planner_app.core.replay.memory import Memory
+from planner_app.core.replay.stack import Stack, layer_bytes, stack, thinned, visible
 
 
 def two_layers() -> StepTrace:

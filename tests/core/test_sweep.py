@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from steps import Step
 
-from planner_app.core.memory import Memory
-from planner_app.core.setup import StepSetup
-from planner_app.core.sweep import LARGEST_BATCH, LargestBatch, Level, anchors, largest_batch, level, levels
-from planner_app.core.trace import Size
+from planner_app.core.estimate.curve import LARGEST_BATCH, LargestBatch, Level, anchors, largest_batch, level, levels
+from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.trace import Size
+from planner_app.core.replay.memory import Memory
 
 MIB = 1 << 20
 ON_GPU = StepSetup(target="gpu:8.0")  # one region and one order: no band but cuDNN's workspace

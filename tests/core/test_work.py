@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 from steps import Step
 
-from planner_app.core.memory import Memory
-from planner_app.core.setup import StepSetup
-from planner_app.core.trace import Access, Phase, Role, Size
-from planner_app.core.work import Multiplication, step_work
+from planner_app.core.hardware.work import Multiplication, step_work
+from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.trace import Access, Phase, Role, Size
+from planner_app.core.replay.memory import Memory
 
 
 def dense_layer(batch_bytes: int = 400):

@@ -6,11 +6,11 @@ from fractions import Fraction
 import msgspec
 import pytest
 
-from planner_app.core.device import Basis, Segment
-from planner_app.core.runtime import allocator_limits, outside_bytes
+from planner_app.core.hardware.device import Basis, Segment
+from planner_app.core.hardware.runtime import allocator_limits, outside_bytes
 from planner_app.errors import DeviceError, PlannerError
-from planner_app.files.device_entries import CatalogueFile, Entry, Figure
-from planner_app.files.devices import OWN_FILE, find_device, load_catalogue
+from planner_app.files.devices.catalogue import OWN_FILE, find_device, load_catalogue
+from planner_app.files.devices.entries import CatalogueFile, Entry, Figure
 
 MIB, GIB = 1 << 20, 1 << 30
 OWN = load_catalogue()

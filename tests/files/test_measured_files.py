@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from planner_app.core.calibrate import Calibration, Sample
-from planner_app.core.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
-from planner_app.core.search import Try
-from planner_app.core.setup import Setup, parse_optimizer
-from planner_app.core.timeline import Moment, Origin, Timeline
+from planner_app.core.measure.calibration import Calibration, Sample
+from planner_app.core.measure.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
+from planner_app.core.measure.search import Try
+from planner_app.core.model.setup import Setup, parse_optimizer
+from planner_app.core.replay.timeline import Moment, Origin, Timeline
 from planner_app.errors import PlannerError
-from planner_app.files.calibrations import Calibrations, installed
-from planner_app.files.measurements import check_writable, read_measurement, summary, write_measurement
-from planner_app.files.searches import SearchFile
+from planner_app.files.kept.calibrations import Calibrations, installed
+from planner_app.files.kept.measurements import check_writable, read_measurement, summary, write_measurement
+from planner_app.files.kept.searches import SearchFile
 
 ROOT = Path(__file__).parents[2]
 LINE = Timeline("CPU:0", 10, (Origin("before the step"), Origin("a/MatMul", "a")), (Moment(0, 1, 8, 256, 266),))
@@ -94,7 +94,7 @@ def test_that_a_full_disk_leaves_the_old_file_and_a_sentence(tmp_path):
     code = (
         "import resource, signal, sys; from pathlib import Path\n"
         "from planner_app.errors import PlannerError\n"
-        "from planner_app.files.measurements import read_measurement, write_measurement\n"
+        "from planner_app.files.kept.measurements import read_measurement, write_measurement\n"
         "file = Path(sys.argv[1]); measured = read_measurement(file)\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "try: write_measurement(file, measured)\n"

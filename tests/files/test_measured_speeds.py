@@ -2,13 +2,13 @@
 
 import pytest
 
-from planner_app.core.measurement import Measurement, Order, Place, Run, Step, Versions
-from planner_app.core.model import CheckedModel
-from planner_app.core.setup import Setup
+from planner_app.core.measure.measurement import Measurement, Order, Place, Run, Step, Versions
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Setup
 from planner_app.errors import DeviceError, ModelError, PlannerError
-from planner_app.files.devices import load_catalogue
-from planner_app.files.measured_speeds import measured_speeds
-from planner_app.files.measurements import write_measurement
+from planner_app.files.devices.catalogue import load_catalogue
+from planner_app.files.devices.measured_speeds import measured_speeds
+from planner_app.files.kept.measurements import write_measurement
 
 MODEL = CheckedModel("net", "keras", {}, sha256="ab" * 32)
 OWN = load_catalogue()

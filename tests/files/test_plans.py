@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner_app.cli import main
-from planner_app.core.plan import VERSION, Plan, PlannedDevice, Source, SourceKind
+from planner_app.core.plan.plan import VERSION, Plan, PlannedDevice, Source, SourceKind
 from planner_app.errors import PlanError
 from planner_app.files.plans import parse_plan, plan_text, read_plan, schema_text, write_plan
 

@@ -6,10 +6,10 @@ from datetime import date
 import jsonschema
 import pytest
 
-from planner_app.core.prices import hourly, purchase
+from planner_app.core.hardware.prices import hourly, purchase
 from planner_app.errors import DeviceError
-from planner_app.files.devices import load_catalogue, schema
-from planner_app.files.prices import keep_prices, read_prices
+from planner_app.files.devices.catalogue import load_catalogue, schema
+from planner_app.files.devices.prices import keep_prices, read_prices
 
 OWN = load_catalogue()
 TODAY = date(2026, 11, 16)

@@ -16,7 +16,7 @@ from written import KINDS, half_written
 
 import planner_app
 from planner_app.files import writing
-from planner_app.files.calibrations import Calibrations
+from planner_app.files.kept.calibrations import Calibrations
 from planner_app.files.writing import alone, check_writable, keep, unkept, why_not, write_atomically
 from planner_app.gui.settings import Settings, SettingsFile
 

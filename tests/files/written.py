@@ -4,23 +4,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planner_app.commands import shop
-from planner_app.core.calibrate import Sample
-from planner_app.core.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
-from planner_app.core.plan import Plan
-from planner_app.core.search import Try
-from planner_app.core.setup import Setup
+from planner_app.commands.ask import shop
+from planner_app.core.measure.calibration import Sample
+from planner_app.core.measure.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
+from planner_app.core.measure.search import Try
+from planner_app.core.model.setup import Setup
+from planner_app.core.plan.plan import Plan
 from planner_app.errors import PlannerError
-from planner_app.files import calibrations
-from planner_app.files.calibrations import Calibrations, installed
-from planner_app.files.devices import catalogue, load_catalogue
-from planner_app.files.measurements import read_measurement, write_measurement
+from planner_app.files.devices.catalogue import catalogue, load_catalogue
+from planner_app.files.devices.prices import PriceLine, keep_prices
+from planner_app.files.kept import calibrations
+from planner_app.files.kept.calibrations import Calibrations, installed
+from planner_app.files.kept.measurements import read_measurement, write_measurement
+from planner_app.files.kept.searches import SearchFile
+from planner_app.files.kept.traces import TraceCache
 from planner_app.files.plans import read_plan, write_plan
-from planner_app.files.prices import PriceLine, keep_prices
-from planner_app.files.searches import SearchFile
-from planner_app.files.traces import TraceCache
 from planner_app.files.writing import unkept
-from planner_app.gui import export
+from planner_app.gui.look import export
 from planner_app.gui.settings import Settings, SettingsFile
 
 GOLDEN = Path(__file__).with_name("golden") / "plan-1.json"

@@ -14,8 +14,8 @@ import msgspec
 from fuzz_child import AT, Fuzz, made
 
 from planner_app.jobs.job import Job
-from planner_app.jobs.open import BASE_BYTES, BASE_SECONDS
 from planner_app.jobs.protocol import Failed, Finished, Limits
+from planner_app.planner.opening import BASE_BYTES, BASE_SECONDS
 
 COMMAND = [sys.executable, "-P", str(Path(__file__).with_name("fuzz_child.py"))]
 CHUNK = 500

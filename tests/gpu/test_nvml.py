@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from nvml_library import Standin
 
-from planner_app.core.device import Basis
-from planner_app.core.machine import Driver, Gpu, GpuProcess, Health, Machine, device_of
-from planner_app.files.devices import find_device
+from planner_app.core.hardware.device import Basis
+from planner_app.core.hardware.machine import Driver, Gpu, GpuProcess, Health, Machine, device_of
+from planner_app.files.devices.catalogue import find_device
 from planner_app.gpu.nvml import machine_gpus
 
 LOOK = (

@@ -13,9 +13,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from waiting import traced, wait
 
-from planner_app.files.devices import find_device
+from planner_app.files.devices.catalogue import find_device
+from planner_app.gui.look.theme import Appearance, Look
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance, Look
 
 DEMO = Path(__file__).parents[2] / "planner_app" / "data" / "demo.keras"
 _open_sessions: list[Session] = []

@@ -8,14 +8,14 @@ from PySide6.QtTest import QTest
 from waiting import traced, wait
 
 from planner_app.core.advise import Advice, Cost
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.files.devices import catalogue, find_device
-from planner_app.gui.advice.presenter import AdvicePresenter
-from planner_app.gui.advice.values import Use, rows_of
-from planner_app.gui.advice.view import AdviceView
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.files.devices.catalogue import catalogue, find_device
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.advice.presenter import AdvicePresenter
+from planner_app.gui.panels.advice.values import Use, rows_of
+from planner_app.gui.panels.advice.view import AdviceView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
-from planner_app.jobs.advising import advice_for, want_of
+from planner_app.planner.advise import advice_for, want_of
 
 TOO_MUCH = 36_000  # of the demo model on an L4, by little: the cheap changes are enough, and few traces are made
 

@@ -13,12 +13,12 @@ from PySide6.QtWidgets import QApplication, QLabel
 from waiting import traced, wait
 
 import planner_app.gui
-from planner_app.core.setup import Precision
+from planner_app.core.model.setup import Precision
 from planner_app.errors import PlannerError
-from planner_app.gui import export
 from planner_app.gui.app import DEMO, App
+from planner_app.gui.look import export
+from planner_app.gui.look.theme import Look
 from planner_app.gui.settings import Settings, SettingsFile
-from planner_app.gui.theme import Look
 
 GUI = Path(planner_app.gui.__file__).parent
 SIZES = ((1280, 800), (1920, 1080))

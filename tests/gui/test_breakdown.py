@@ -6,16 +6,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.breakdown import MEANING, Term
-from planner_app.core.estimate import estimate
-from planner_app.core.runtime import allocator_limit_bytes, outside_bytes
-from planner_app.core.setup import Precision
-from planner_app.core.sweep import level
-from planner_app.gui.breakdown.presenter import BreakdownPresenter
-from planner_app.gui.breakdown.values import Areas, between, setup_text
-from planner_app.gui.breakdown.view import BreakdownView
+from planner_app.core.estimate.breakdown import MEANING, Term
+from planner_app.core.estimate.curve import level
+from planner_app.core.estimate.estimate import estimate
+from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
+from planner_app.core.model.setup import Precision
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.breakdown.presenter import BreakdownPresenter
+from planner_app.gui.panels.breakdown.values import Areas, between, setup_text
+from planner_app.gui.panels.breakdown.view import BreakdownView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
 
 
 @pytest.fixture

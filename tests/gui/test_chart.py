@@ -8,15 +8,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Precision
-from planner_app.core.sweep import largest_batch
-from planner_app.files.devices import find_device
-from planner_app.gui.chart.presenter import ChartPresenter
-from planner_app.gui.chart.values import GIB, Curve, why_less
-from planner_app.gui.chart.view import ChartView
+from planner_app.core.estimate.curve import largest_batch
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.model.setup import Precision
+from planner_app.files.devices.catalogue import find_device
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.chart.presenter import ChartPresenter
+from planner_app.gui.panels.chart.values import GIB, Curve, why_less
+from planner_app.gui.panels.chart.view import ChartView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
 
 
 @pytest.fixture

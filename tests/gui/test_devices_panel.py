@@ -8,16 +8,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.machine import Driver, Gpu, Health, Machine
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.files.devices import catalogue, find_device
-from planner_app.gui.devices.facts import facts
-from planner_app.gui.devices.model import NAME, USE
-from planner_app.gui.devices.presenter import KEEPS_ONE, DevicesPresenter
-from planner_app.gui.devices.values import Kind, Row, machine_device, rows
-from planner_app.gui.devices.view import DevicesView
+from planner_app.core.hardware.machine import Driver, Gpu, Health, Machine
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.files.devices.catalogue import catalogue, find_device
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.devices.facts import facts
+from planner_app.gui.panels.devices.model import NAME, USE
+from planner_app.gui.panels.devices.presenter import KEEPS_ONE, DevicesPresenter
+from planner_app.gui.panels.devices.values import Kind, Row, machine_device, rows
+from planner_app.gui.panels.devices.view import DevicesView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
 from planner_app.units import format_bytes
 
 GIB = 1 << 30

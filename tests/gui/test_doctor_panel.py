@@ -10,14 +10,14 @@ from PySide6.QtWidgets import QApplication
 from waiting import wait
 
 from planner_app.core.doctor import diagnose
-from planner_app.core.estimate import estimate
-from planner_app.core.setup import Jit
-from planner_app.gui.doctor import field
-from planner_app.gui.doctor.presenter import DoctorPresenter
-from planner_app.gui.doctor.values import IN_THE_APP
-from planner_app.gui.doctor.view import DoctorView
+from planner_app.core.estimate.estimate import estimate
+from planner_app.core.model.setup import Jit
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.doctor import field
+from planner_app.gui.panels.doctor.presenter import DoctorPresenter
+from planner_app.gui.panels.doctor.values import IN_THE_APP
+from planner_app.gui.panels.doctor.view import DoctorView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
 
 # The demo model on a GPU that TensorFlow got 4 GiB of, in the words of TensorFlow 2.21.
 BATCH = 9000

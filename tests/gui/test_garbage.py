@@ -5,7 +5,7 @@ import weakref
 from PySide6.QtWidgets import QApplication, QWidget
 from waiting import wait
 
-from planner_app.gui.garbage import Garbage
+from planner_app.gui.background.garbage import Garbage
 
 
 def test_that_a_widget_in_a_cycle_is_freed_in_the_gui_s_thread(qapp: QApplication):

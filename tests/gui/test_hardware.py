@@ -8,18 +8,18 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.device import Segment
-from planner_app.core.option import Option
-from planner_app.core.prices import Pay
-from planner_app.core.ranking import By, front, kept, one_of_each, ranked
-from planner_app.core.shop import shop, steps
-from planner_app.files.devices import find_device
-from planner_app.gui.hardware.cells import COLUMNS
-from planner_app.gui.hardware.presenter import HardwarePresenter
-from planner_app.gui.hardware.values import Gain, Limits, key_of_option, want_of
-from planner_app.gui.hardware.view import HardwareView
+from planner_app.core.hardware.device import Segment
+from planner_app.core.hardware.option import Option
+from planner_app.core.hardware.prices import Pay
+from planner_app.core.hardware.ranking import By, front, kept, one_of_each, ranked
+from planner_app.core.hardware.shop import shop, steps
+from planner_app.files.devices.catalogue import find_device
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.hardware.cells import COLUMNS
+from planner_app.gui.panels.hardware.presenter import HardwarePresenter
+from planner_app.gui.panels.hardware.values import Gain, Limits, key_of_option, want_of
+from planner_app.gui.panels.hardware.view import HardwareView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
 
 BATCH = 100_000  # of the demo model: more than the small cards carry
 

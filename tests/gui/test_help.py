@@ -13,11 +13,11 @@ from waiting import wait
 
 from planner_app.core.checkup import Finding, State
 from planner_app.gui.app import App
-from planner_app.gui.help.checkup import CheckupView
-from planner_app.gui.help.guide import GuideWindow
-from planner_app.gui.help.pages import FOLDER, KEYS, ORDER, pages
+from planner_app.gui.look.theme import Appearance, Look
+from planner_app.gui.panels.help.checkup import CheckupView
+from planner_app.gui.panels.help.guide import GuideWindow
+from planner_app.gui.panels.help.pages import FOLDER, KEYS, ORDER, pages
 from planner_app.gui.settings import SettingsFile
-from planner_app.gui.theme import Appearance, Look
 
 LINK = re.compile(r"\]\(([^)#]+)")
 NO_DRIVER = (

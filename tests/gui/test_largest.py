@@ -7,16 +7,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.device import custom_device
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Precision
-from planner_app.core.sweep import largest_batch
-from planner_app.files.devices import find_device
-from planner_app.gui.largest.presenter import LargestPresenter
-from planner_app.gui.largest.values import State
-from planner_app.gui.largest.view import LargestView
+from planner_app.core.estimate.curve import largest_batch
+from planner_app.core.hardware.device import custom_device
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.model.setup import Precision
+from planner_app.files.devices.catalogue import find_device
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.largest.presenter import LargestPresenter
+from planner_app.gui.panels.largest.values import State
+from planner_app.gui.panels.largest.view import LargestView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
 
 L4, T4, P100 = find_device("L4"), find_device("T4"), find_device("P100 PCIe 16GB")
 TINY = custom_device("tiny", 583 << 20, (8, 0))  # hardly more than a context

@@ -6,15 +6,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.breakdown import Term
-from planner_app.core.estimate import Estimate, estimate
-from planner_app.gui.layers.presenter import LayersPresenter
-from planner_app.gui.layers.squarify import Box, inside, squarify, tiles
-from planner_app.gui.layers.table import COLUMNS
-from planner_app.gui.layers.values import LayerRow
-from planner_app.gui.layers.view import LayersView
+from planner_app.core.estimate.breakdown import Term
+from planner_app.core.estimate.estimate import Estimate, estimate
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.layers.presenter import LayersPresenter
+from planner_app.gui.panels.layers.squarify import Box, inside, squarify, tiles
+from planner_app.gui.panels.layers.table import COLUMNS
+from planner_app.gui.panels.layers.values import LayerRow
+from planner_app.gui.panels.layers.view import LayersView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
 
 KEYS = [column.key for column in COLUMNS]
 

@@ -7,19 +7,19 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from waiting import wait
 
-from planner_app.core.calibrate import Sample
-from planner_app.core.ladder import Wish, needed_steps, plan_of
-from planner_app.core.plan import Plan
-from planner_app.core.script import script_of
-from planner_app.core.setup import Jit, Precision
-from planner_app.files.calibrations import Calibrations, installed
-from planner_app.files.devices import find_device
+from planner_app.core.measure.calibration import Sample
+from planner_app.core.model.setup import Jit, Precision
+from planner_app.core.plan.ladder import Wish, needed_steps, plan_of
+from planner_app.core.plan.plan import Plan
+from planner_app.core.plan.script import script_of
+from planner_app.files.devices.catalogue import find_device
+from planner_app.files.kept.calibrations import Calibrations, installed
 from planner_app.files.plans import plan_text, read_plan
-from planner_app.gui.plan.presenter import PlanPresenter
-from planner_app.gui.plan.view import PlanView
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.plan.presenter import PlanPresenter
+from planner_app.gui.panels.plan.view import PlanView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
-from planner_app.jobs.planning import versions
+from planner_app.planner.plan import versions
 
 BATCH = 36_000  # does not fit an L4 at once
 

@@ -6,13 +6,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.setup import Jit, Precision, Setup
+from planner_app.core.model.setup import Jit, Precision, Setup
 from planner_app.errors import SetupError
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.setup.presenter import SetupPresenter
+from planner_app.gui.panels.setup.values import each_text, parse_counts, parse_sizes, remat_of
+from planner_app.gui.panels.setup.view import SetupView
 from planner_app.gui.session import Session
-from planner_app.gui.setup.presenter import SetupPresenter
-from planner_app.gui.setup.values import each_text, parse_counts, parse_sizes, remat_of
-from planner_app.gui.setup.view import SetupView
-from planner_app.gui.theme import Appearance
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 
-from planner_app.core.breakdown import Term
-from planner_app.core.setup import Precision
-from planner_app.gui.theme import DARK, LIGHT, Theme
+from planner_app.core.estimate.breakdown import Term
+from planner_app.core.model.setup import Precision
+from planner_app.gui.look.theme import DARK, LIGHT, Theme
 
 
 def brightness(colour: str) -> float:

@@ -8,20 +8,20 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.breakdown import Term
-from planner_app.core.estimate import estimate
-from planner_app.core.measurement import Order, Place
-from planner_app.core.setup import Setup
-from planner_app.core.stack import layer_bytes, stack
-from planner_app.core.trace import Phase
-from planner_app.files.devices import find_device
+from planner_app.core.estimate.breakdown import Term
+from planner_app.core.estimate.estimate import estimate
+from planner_app.core.measure.measurement import Order, Place
+from planner_app.core.model.setup import Setup
+from planner_app.core.model.trace import Phase
+from planner_app.core.replay.stack import layer_bytes, stack
+from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.choice import Choice
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.timeline.presenter import TimelinePresenter
+from planner_app.gui.panels.timeline.values import MOST_MOVES, Course
+from planner_app.gui.panels.timeline.view import TimelineView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
-from planner_app.gui.timeline.presenter import TimelinePresenter
-from planner_app.gui.timeline.values import MOST_MOVES, Course
-from planner_app.gui.timeline.view import TimelineView
-from planner_app.jobs.measuring import measure
+from planner_app.planner.measure import measure
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ import pytest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
-from planner_app.core.device import cpu_device
-from planner_app.core.setup import Setup
+from planner_app.core.hardware.device import cpu_device
+from planner_app.core.model.setup import Setup
 from planner_app.errors import SetupError
-from planner_app.files.calibrations import Calibrations
-from planner_app.files.measurements import write_measurement
+from planner_app.files.kept.calibrations import Calibrations
+from planner_app.files.kept.measurements import write_measurement
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.validate.presenter import ValidatePresenter
+from planner_app.gui.panels.validate.values import Kind, Wanted
+from planner_app.gui.panels.validate.view import ValidateView
 from planner_app.gui.session import Session
-from planner_app.gui.theme import Appearance
-from planner_app.gui.validate.presenter import ValidatePresenter
-from planner_app.gui.validate.values import Kind, Wanted
-from planner_app.gui.validate.view import ValidateView
 
 
 @pytest.fixture

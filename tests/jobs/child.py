@@ -6,7 +6,7 @@ import sys
 
 import asking  # noqa: F401 - the loop knows the requests that exist
 
-from planner_app.worker import landlock, seccomp
+from planner_app.worker.confine import landlock, seccomp
 from planner_app.worker.serve import serve
 
 

@@ -14,7 +14,7 @@ from asking import COMMAND, Do, children, raw, wait_for
 
 import planner_app
 from planner_app.errors import ModelError, WorkerError
-from planner_app.jobs import scratch
+from planner_app.jobs import workdir as scratch
 from planner_app.jobs.job import Job, error_of, result_of
 from planner_app.jobs.protocol import GIB, MIB, Describe, Failed, Finished, Inspect, Progress, Started
 

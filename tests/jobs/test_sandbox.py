@@ -13,7 +13,7 @@ from planner_app.jobs.warm import WarmWorker
 
 
 def has_landlock() -> bool:
-    from planner_app.worker import landlock
+    from planner_app.worker.confine import landlock
 
     try:
         return landlock.version() >= 3

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from planner_app.core.model import CheckedModel
-from planner_app.jobs.open import check_model
+from planner_app.core.model.description import CheckedModel
+from planner_app.planner.opening import check_model
 
 sys.path.append(str(Path(__file__).parents[1] / "gpu"))  # the stand-in for NVIDIA's library
 

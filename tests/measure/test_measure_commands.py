@@ -11,12 +11,12 @@ import pytest
 from conftest import DEMO, PACKAGE
 
 from planner_app.cli import main
-from planner_app.core.measurement import Order, Place
-from planner_app.core.search import Try
-from planner_app.core.setup import Setup
+from planner_app.core.measure.measurement import Order, Place
+from planner_app.core.measure.search import Try
+from planner_app.core.model.setup import Setup
 from planner_app.errors import Cancelled
-from planner_app.files.measurements import read_measurement
-from planner_app.jobs.searching import search
+from planner_app.files.kept.measurements import read_measurement
+from planner_app.planner.search import search
 
 MIB = 1 << 20
 MODEL = str(DEMO)

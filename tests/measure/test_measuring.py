@@ -3,18 +3,18 @@
 import pytest
 from conftest import LEAKING, PARTICULAR
 
-from planner_app.core.compare import STATE, compare, estimated_timeline
-from planner_app.core.device import cpu_device
-from planner_app.core.estimate import estimate
-from planner_app.core.leak import Verdict, worst_leak
-from planner_app.core.measurement import Measurement, Order, Place
-from planner_app.core.model import CheckedModel
-from planner_app.core.setup import Precision, Setup
-from planner_app.core.timeline import held_at
+from planner_app.core.estimate.estimate import estimate
+from planner_app.core.hardware.device import cpu_device
+from planner_app.core.measure.compare import STATE, compare, estimated_timeline
+from planner_app.core.measure.leak import Verdict, worst_leak
+from planner_app.core.measure.measurement import Measurement, Order, Place
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Precision, Setup
+from planner_app.core.replay.timeline import held_at
 from planner_app.errors import SetupError
-from planner_app.jobs.measuring import measure
-from planner_app.jobs.open import check_model
-from planner_app.jobs.tracing import Tracer
+from planner_app.planner.measure import measure
+from planner_app.planner.opening import check_model
+from planner_app.planner.tracer import Tracer
 
 MIB = 1 << 20
 BATCH = 32

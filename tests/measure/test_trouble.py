@@ -10,12 +10,12 @@ import psutil
 import pytest
 from nvml_library import COMPILER, Standin
 
-from planner_app.core.machine import Driver, Gpu, Health, Machine
-from planner_app.core.measurement import Place
-from planner_app.core.setup import Setup
+from planner_app.core.hardware.machine import Driver, Gpu, Health, Machine
+from planner_app.core.measure.measurement import Place
+from planner_app.core.model.setup import Setup
 from planner_app.errors import Cancelled, DeviceError, PlannerError, WorkerError
-from planner_app.jobs.measuring import CutShort, measure, run_process
 from planner_app.jobs.protocol import Measure, Progress
+from planner_app.planner.measure import CutShort, measure, run_process
 
 SETUP = Setup(batch=4)
 EARLY = ("importing TensorFlow", "building the model")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hostile import keras_file
 
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError
 from planner_app.jobs.protocol import Inspect
 from planner_app.worker.inspect import inspect

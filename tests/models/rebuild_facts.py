@@ -11,13 +11,13 @@ import tensorflow as tf
 from keras import layers
 from keras.src.backend.tensorflow import core
 
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Inspect
-from planner_app.worker.description import description_of
+from planner_app.worker.build.description import description_of
+from planner_app.worker.build.rebuild import PRECISIONS, rebuild
+from planner_app.worker.build.valueless import without_values
 from planner_app.worker.inspect import inspect
-from planner_app.worker.rebuild import PRECISIONS, rebuild
-from planner_app.worker.valueless import without_values
 
 saved = Path(sys.argv[1])
 facts: dict[str, object] = {}

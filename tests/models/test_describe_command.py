@@ -173,7 +173,7 @@ def test_that_the_version_is_told():
 
 def test_that_a_bug_is_told_in_one_place_with_what_to_do(monkeypatch, capsys):
     from planner_app import cli
-    from planner_app.commands import describe
+    from planner_app.commands.ask import describe
 
     def broken(*_):
         raise KeyError("surprise")

@@ -6,7 +6,7 @@ import pytest
 from hostile import dense, layer, sequential
 
 from planner_app.errors import SetupError
-from planner_app.worker.edit_config import with_input_layers, with_precision, with_sizes, without_training
+from planner_app.worker.build.edit_config import with_input_layers, with_precision, with_sizes, without_training
 
 POLICY = {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": None}
 

@@ -12,7 +12,7 @@ from hostile import (
     sequential,
 )
 
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import Inspect, Limits

@@ -11,7 +11,7 @@ from hostile import (
     weights_file,
 )
 
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import PlannerError
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import Inspect, Limits

@@ -13,8 +13,8 @@ from hostile import input_layer, keras_file, layer, sequential, weights_file
 from unchecked import Load
 
 from planner_app.jobs.job import Job, result_of
-from planner_app.jobs.open import check_model
-from planner_app.worker import landlock
+from planner_app.planner.opening import check_model
+from planner_app.worker.confine import landlock
 
 COMMAND = [sys.executable, str(Path(__file__).with_name("unchecked.py"))]
 SECRET = "the words of another file"

@@ -39,7 +39,7 @@ def load(request: Load, report: Any) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    from planner_app.worker import landlock, seccomp
+    from planner_app.worker.confine import landlock, seccomp
     from planner_app.worker.serve import HANDLERS, serve
 
     def absent(*_: Any, **__: Any) -> None:

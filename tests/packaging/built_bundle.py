@@ -12,8 +12,8 @@ from PySide6.QtGui import QColor, QImage
 from pythons import GOOD, make_environment, make_launcher
 
 from planner_app import __version__
-from planner_app.core.setup import Precision
-from planner_app.gui.theme import LIGHT
+from planner_app.core.model.setup import Precision
+from planner_app.gui.look.theme import LIGHT
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "bundle" / "plimsoll"

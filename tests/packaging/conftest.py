@@ -14,7 +14,7 @@ def qapp_args() -> list[str]:
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nobody's settings, no environment that happens to be active, and no Python but those of the test."""
-    from planner_app.jobs import python
+    from planner_app.jobs import interpreter as python
 
     for name in (python.VARIABLE, "VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)

@@ -14,7 +14,7 @@ import pytest
 
 from planner_app import __version__
 from planner_app.gui.app import PLAN
-from planner_app.gui.plan.presenter import ENDING
+from planner_app.gui.panels.plan.presenter import ENDING
 
 ROOT = Path(__file__).parents[2]
 SHARED_MIME = "{http://www.freedesktop.org/standards/shared-mime-info}"

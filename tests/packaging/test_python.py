@@ -12,12 +12,14 @@ import psutil
 import pytest
 from pythons import GOOD, make_environment, make_launcher, make_program
 
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import PythonError
-from planner_app.jobs import launch, probe, python
+from planner_app.jobs import interpreter as python
+from planner_app.jobs import interpreter_probe as probe
+from planner_app.jobs import launch
 from planner_app.jobs.job import run
-from planner_app.jobs.open import check_model
 from planner_app.jobs.protocol import Inspect
+from planner_app.planner.opening import check_model
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "planner_app" / "data" / "demo.keras"
@@ -62,7 +64,7 @@ def test_that_an_active_environment_is_found_though_pyinstaller_hides_it(tmp_pat
     there = make_environment(tmp_path / "there", GOOD)
     code = (
         "import os, sys; sys.frozen = True; os.environ.pop('VIRTUAL_ENV'); "
-        "from planner_app.jobs import python; found = python.find(); print(found.path, found.origin)"
+        "from planner_app.jobs import interpreter; found = interpreter.find(); print(found.path, found.origin)"
     )
     environment = {**os.environ, "VIRTUAL_ENV": str(tmp_path / "there"), "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -11,9 +11,9 @@ from pythons import GOOD, make_environment, make_launcher
 
 from planner_app.files.chosen_python import chosen_python
 from planner_app.gui.app import DEMO, App
-from planner_app.gui.python.view import PythonView
-from planner_app.gui.theme import Look
-from planner_app.jobs import python
+from planner_app.gui.look.theme import Look
+from planner_app.gui.panels.python.view import PythonView
+from planner_app.jobs import interpreter as python
 
 PATIENCE_MS = 60_000
 PICTURES = Path(__file__).parents[2] / "build" / "pictures"

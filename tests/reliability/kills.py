@@ -24,9 +24,9 @@ import msgspec
 import psutil
 from kept import keep_result
 
-from planner_app.core.measurement import Order, Place
-from planner_app.core.model import CheckedModel
-from planner_app.core.setup import Precision, Setup
+from planner_app.core.measure.measurement import Order, Place
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Precision, Setup
 from planner_app.jobs.job import Job
 from planner_app.jobs.protocol import GIB, Describe, Failed, Finished, Inspect, Measure, Request, Trace
 from planner_app.jobs.stream import AnyEvent

@@ -34,18 +34,18 @@ from PySide6.QtCore import QObject, QtMsgType, qInstallMessageHandler
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from planner_app.core.setup import Precision, Setup, parse_optimizer
+from planner_app.core.model.setup import Precision, Setup, parse_optimizer
 from planner_app.errors import PlannerError
-from planner_app.files.devices import find_device
-from planner_app.gui import export
+from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.app import DEMO, App
+from planner_app.gui.background.garbage import Garbage
 from planner_app.gui.choice import Choice
-from planner_app.gui.doctor.presenter import DoctorPresenter
-from planner_app.gui.garbage import Garbage
-from planner_app.gui.plan.presenter import PlanPresenter
+from planner_app.gui.look import export
+from planner_app.gui.look.theme import Look
+from planner_app.gui.panels.doctor.presenter import DoctorPresenter
+from planner_app.gui.panels.plan.presenter import PlanPresenter
+from planner_app.gui.panels.validate.presenter import ValidatePresenter
 from planner_app.gui.settings import SettingsFile
-from planner_app.gui.theme import Look
-from planner_app.gui.validate.presenter import ValidatePresenter
 
 HERE = Path(__file__).parent
 COUNT = 250  # the rate is ten a minute, a model that is opened starts TensorFlow

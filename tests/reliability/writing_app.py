@@ -15,8 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "files"))
 from PySide6.QtCore import QTimer
 from written import KINDS
 
-from planner_app.gui import export, start
+from planner_app.gui import start
 from planner_app.gui.app import App
+from planner_app.gui.look import export
 
 PICTURES = {"png": "Chart", "svg": "Chart"}
 

@@ -23,9 +23,9 @@ from keras.src.legacy.saving import saving_utils
 from keras.src.saving import serialization_lib
 
 from planner_app.jobs.protocol import Describe, Inspect
-from planner_app.worker.describe import describe
+from planner_app.worker.build.describe import describe
+from planner_app.worker.build.valueless import without_values
 from planner_app.worker.inspect import inspect
-from planner_app.worker.valueless import without_values
 
 SUFFIXES = (".keras", ".h5")
 

@@ -8,7 +8,7 @@ import msgspec
 
 from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Describe, Inspect
-from planner_app.worker.describe import describe
+from planner_app.worker.build.describe import describe
 from planner_app.worker.inspect import inspect
 
 CUSTOM = Path(__file__).parent.parent / "models" / "custom_classes.py"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from lab import Lab
 
-from planner_app.files.traces import TraceCache
+from planner_app.files.kept.traces import TraceCache
 from planner_app.jobs.warm import WarmWorker
 
 

@@ -1,16 +1,16 @@
 """Traces of tiny models by a real worker, each made once for the whole session."""
 
-from planner_app.core.allocate import live, state_bytes
-from planner_app.core.device import Device, cpu_device, custom_device
-from planner_app.core.estimate import Estimate, estimate
-from planner_app.core.memory import Memory
-from planner_app.core.model import CheckedModel
-from planner_app.core.setup import Setup, StepSetup, parse_optimizer
-from planner_app.core.trace import Role, StepTrace
-from planner_app.files.traces import TraceCache, trace_key
+from planner_app.core.estimate.estimate import Estimate, estimate
+from planner_app.core.hardware.device import Device, cpu_device, custom_device
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Setup, StepSetup, parse_optimizer
+from planner_app.core.model.trace import Role, StepTrace
+from planner_app.core.replay.allocate import live, state_bytes
+from planner_app.core.replay.memory import Memory
+from planner_app.files.kept.traces import TraceCache, trace_key
 from planner_app.jobs.protocol import Trace
-from planner_app.jobs.tracing import trace_limits
 from planner_app.jobs.warm import WarmWorker
+from planner_app.planner.tracer import trace_limits
 
 CARD = custom_device("24GiB", 24 << 30, (8, 9))
 CPU = cpu_device()

@@ -7,11 +7,11 @@ import sys
 import pytest
 from lab import Lab
 
-from planner_app.core.memory import Memory
-from planner_app.core.model import CheckedModel
-from planner_app.core.roofline import speed
-from planner_app.core.setup import Precision
-from planner_app.files.devices import find_device
+from planner_app.core.hardware.roofline import speed
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Precision
+from planner_app.core.replay.memory import Memory
+from planner_app.files.devices.catalogue import find_device
 
 # Multiply-adds of the forward pass. ResNet-50: "3.8 billion FLOPs (multiply-adds)", VGG-16: 15.3 billion without its
 # dense layers, which add 0.12 (both He et al., table 1 and section 3.3); MobileNetV2: 300 million (Sandler et al.).

@@ -6,14 +6,14 @@ import pytest
 from lab import Lab
 from tiny import chain, conv_net, input_layer, layer, transformer
 
-from planner_app.core.device import custom_device
-from planner_app.core.grow import growths, parse_growth
-from planner_app.core.model import TensorShape
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Setup
+from planner_app.core.hardware.device import custom_device
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.model.description import TensorShape
+from planner_app.core.model.grow import growths, parse_growth
+from planner_app.core.model.setup import Setup
 from planner_app.errors import SetupError
-from planner_app.jobs.growing import need_at, sensitivity
-from planner_app.jobs.tracing import Tracer
+from planner_app.planner.grow import need_at, sensitivity
+from planner_app.planner.tracer import Tracer
 
 SMALL = custom_device("4GiB", 4 << 30, (8, 9))
 PICTURE = TensorShape("x", ("batch", 16, 16, 3), "float32")

@@ -4,7 +4,7 @@ import pytest
 import tiny
 from lab import Lab
 
-from planner_app.core.setup import StepSetup, parse_optimizer
+from planner_app.core.model.setup import StepSetup, parse_optimizer
 from planner_app.errors import ModelError, PlannerError, SetupError
 
 DENSE = tiny.dense_net(8, inputs=6, outputs=3)

@@ -8,8 +8,8 @@ import pytest
 import tiny
 from lab import Lab, role_bytes
 
-from planner_app.core.setup import Precision
-from planner_app.core.trace import Role
+from planner_app.core.model.setup import Precision
+from planner_app.core.model.trace import Role
 
 WEIGHTS = 4 * (6 * 8 + 8 + 8 * 3 + 3)
 COUNTERS = 8 + 4

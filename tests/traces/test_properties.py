@@ -4,9 +4,9 @@ import pytest
 import tiny
 from lab import CARD, CPU, Lab, between_steps, live_bytes, role_bytes
 
-from planner_app.core.schedule import schedules
-from planner_app.core.setup import Jit, Precision, Setup, parse_optimizer
-from planner_app.core.trace import Role
+from planner_app.core.model.setup import Jit, Precision, Setup, parse_optimizer
+from planner_app.core.model.trace import Role
+from planner_app.core.replay.schedule import schedules
 
 MODELS = {
     "dense": tiny.dense_net(128),

@@ -4,8 +4,8 @@ import pytest
 import tiny
 from lab import Lab
 
-from planner_app.core.setup import Precision, StepSetup
-from planner_app.core.trace import Size
+from planner_app.core.model.setup import Precision, StepSetup
+from planner_app.core.model.trace import Size
 
 PIXELS = 16 * 16  # of conv_net's pictures
 

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lab import Lab
 
-from planner_app.core.setup import Optimizer, StepSetup
-from planner_app.core.trace import StepTrace
+from planner_app.core.model.setup import Optimizer, StepSetup
+from planner_app.core.model.trace import StepTrace
 from planner_app.errors import WorkerError
-from planner_app.files import traces
-from planner_app.files.traces import TraceCache, trace_key
+from planner_app.files.kept import traces
+from planner_app.files.kept.traces import TraceCache, trace_key
 from planner_app.jobs.launch import PYTHON_VARIABLE
-from planner_app.jobs.tracing import Tracer
+from planner_app.planner.tracer import Tracer
 
 MODEL = tiny.dense_net(8, inputs=6, outputs=3)
 SETUP = StepSetup()

@@ -6,9 +6,9 @@ import psutil
 import pytest
 import tiny
 
-from planner_app.core.setup import Precision, StepSetup
-from planner_app.files.traces import TraceCache
-from planner_app.jobs.tracing import Tracer
+from planner_app.core.model.setup import Precision, StepSetup
+from planner_app.files.kept.traces import TraceCache
+from planner_app.planner.tracer import Tracer
 
 SETUPS = tuple(StepSetup(precision=precision) for precision in (Precision.FLOAT32, Precision.FLOAT64))
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 
 Config = dict[str, Any]
 

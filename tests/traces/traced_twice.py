@@ -11,11 +11,11 @@ from contextlib import nullcontext
 
 import keras
 
-from planner_app.core.setup import parse_optimizer
-from planner_app.worker import repeated
-from planner_app.worker.rewrite import step_graph
-from planner_app.worker.step import make_optimizer, trace_step
-from planner_app.worker.valueless import without_values
+from planner_app.core.model.setup import parse_optimizer
+from planner_app.worker.build.valueless import without_values
+from planner_app.worker.graph import repeated
+from planner_app.worker.graph.rewrite import step_graph
+from planner_app.worker.graph.step import make_optimizer, trace_step
 
 BATCH = 808
 

@@ -1,6 +1,7 @@
 """Plans made by hand, for tests that train and don't estimate."""
 
-from planner_app.core.plan import (
+from planner_app.core.model.setup import Precision
+from planner_app.core.plan.plan import (
     VERSION,
     DeviceKind,
     Entry,
@@ -17,7 +18,6 @@ from planner_app.core.plan import (
     Training,
     fingerprint,
 )
-from planner_app.core.setup import Precision
 
 MIB = 1 << 20
 WHEN = "2026-11-16T05:00:00Z"

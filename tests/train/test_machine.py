@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from planning import cpu_entry, plan, rung
 
-from planner_app.core.machine import Gpu
-from planner_app.core.plan import DeviceKind, MemorySettings, PlannedDevice
+from planner_app.core.hardware.machine import Gpu
+from planner_app.core.plan.plan import DeviceKind, MemorySettings, PlannedDevice
 from planner_app.errors import PlanError
 from planner_app.files.plans import write_plan
 from planner_app.train import TrainingPlan, load_plan

@@ -11,7 +11,7 @@ from lessons import FEATURES, TARGETS, WIDTH
 from planning import cpu_entry, plan
 from school import finish, learn, start
 
-from planner_app.files.measurements import read_measurement
+from planner_app.files.kept.measurements import read_measurement
 from planner_app.files.plans import write_plan
 
 BATCH = 30

@@ -13,13 +13,13 @@ from planner_app.core.advise.changes import Candidate, candidates
 from planner_app.core.advise.hints import hints, loop_hint
 from planner_app.core.advise.values import Advice, Change, Cost, Hint, Option, Want
 from planner_app.core.advise.weigh import Scales
-from planner_app.core.breakdown import Term, snapshot
-from planner_app.core.calibrate import Taught, sentence, untaught
-from planner_app.core.device import Device, Segment
-from planner_app.core.estimate import Estimate, estimate
-from planner_app.core.memory import Memory
-from planner_app.core.runtime import allocator_limit_bytes
-from planner_app.core.setup import Setup, StepSetup
+from planner_app.core.estimate.breakdown import Term, snapshot
+from planner_app.core.estimate.estimate import Estimate, estimate
+from planner_app.core.hardware.device import Device, Segment
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.measure.calibration import Taught, sentence, untaught
+from planner_app.core.model.setup import Setup, StepSetup
+from planner_app.core.replay.memory import Memory
 from planner_app.errors import DeviceError, SetupError
 
 __all__ = ["Advice", "Change", "Cost", "Hint", "Option", "Want", "advise"]

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from planner_app.core.advise.remat import activations_pay, paying_layers
 from planner_app.core.advise.values import Change, Cost, Want
-from planner_app.core.breakdown import Held, Term
-from planner_app.core.estimate import Estimate
-from planner_app.core.setup import Jit, Optimizer, Precision, Setup
+from planner_app.core.estimate.breakdown import Held, Term
+from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.model.setup import Jit, Optimizer, Precision, Setup
 
 STATE_WORTH_CHANGING = 0.05  # of the peak
 ACTIVATIONS_WORTH_SHRINKING = 0.3

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from planner_app.core.advise.loops import Loop, explain_loop
 from planner_app.core.advise.values import Hint, Want
-from planner_app.core.breakdown import Term
-from planner_app.core.estimate import Estimate, LayerMemory
-from planner_app.core.loops import Loop, explain_loop
-from planner_app.core.setup import Setup
+from planner_app.core.estimate.breakdown import Term
+from planner_app.core.estimate.estimate import Estimate, LayerMemory
+from planner_app.core.model.setup import Setup
 from planner_app.units import format_bytes
 
 DOMINATES = 0.25  # of the peak: a layer's weights, gradients and optimizer state together

@@ -13,7 +13,7 @@ layers the activation alone can be computed again: the mode "activations".
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from planner_app.core.breakdown import Held, Term
+from planner_app.core.estimate.breakdown import Held, Term
 
 WORTH_IT = 0.005  # of the peak
 FEW_SHARE = 0.5  # of what all of them would save, by the largest alone

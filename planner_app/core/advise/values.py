@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
 
-from planner_app.core.device import Device
-from planner_app.core.setup import Setup, StepSetup
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Setup, StepSetup
 
 
 class Cost(IntEnum):

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 
 from planner_app.core.advise.changes import accumulation, smaller_batch
 from planner_app.core.advise.values import Change, Cost, Option, Want
-from planner_app.core.allocate import STARTS, allocate
-from planner_app.core.calibrate import Calibration, Taught, calibrated_level, uncalibrated_limit, untaught
-from planner_app.core.device import Device
-from planner_app.core.ladder import accumulations
-from planner_app.core.memory import Memory
-from planner_app.core.roofline import speed
-from planner_app.core.setup import Setup, StepSetup
-from planner_app.core.sweep import Level, level_at
-from planner_app.core.work import StepWork, step_work
+from planner_app.core.estimate.curve import Level, level_at
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.roofline import speed
+from planner_app.core.hardware.work import StepWork, step_work
+from planner_app.core.measure.calibration import Calibration, Taught, calibrated_level, uncalibrated_limit, untaught
+from planner_app.core.model.setup import Setup, StepSetup
+from planner_app.core.plan.ladder import accumulations
+from planner_app.core.replay.allocate import STARTS, allocate
+from planner_app.core.replay.memory import Memory
 
 # Seven eighths down to a half, then halves of a quarter, an eighth and so on.
 SMALLER = (*((0, eighths) for eighths in (7, 6, 5, 4, 3)), *((halved, 8) for halved in range(2, 25)))

@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from planner_app.core.doctor.diagnosis import Diagnosis, Kind
-from planner_app.core.estimate import Estimate
-from planner_app.core.memory import Memory
-from planner_app.core.model import ModelDescription
-from planner_app.core.sweep import largest_batch
+from planner_app.core.estimate.curve import largest_batch
+from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.model.description import ModelDescription
+from planner_app.core.replay.memory import Memory
 from planner_app.units import format_bytes
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner_app.core.breakdown import Term
-from planner_app.core.trace import Phase
+from planner_app.core.estimate.breakdown import Term
+from planner_app.core.model.trace import Phase
 
 _NUMBERED = re.compile(r"_\d+$")
 # Scopes that wrap others: calls, loops, branches, replicas, training of Keras 2.

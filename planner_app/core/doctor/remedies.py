@@ -1,8 +1,8 @@
 """What to do about each kind of failure, the cheapest first, in words. Changes to the setup are `core/advise`'s."""
 
-from planner_app.core.breakdown import Term
 from planner_app.core.doctor.diagnosis import Kind
 from planner_app.core.doctor.sentences import Told
+from planner_app.core.estimate.breakdown import Term
 
 ASYNC = "Set TF_GPU_ALLOCATOR=cuda_malloc_async before TensorFlow is imported: its pool is not cut into pieces."
 PREALLOCATE = "Let TensorFlow take the memory at once (no set_memory_growth): one region is cut into fewer pieces."

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planner_app.core.model import CheckedModel, WeightShape
+from planner_app.core.model.description import CheckedModel, WeightShape
 from planner_app.errors import shown
 from planner_app.worker.inspect.dialects import is_keras_2, normalised
 from planner_app.worker.inspect.names import keras_names

@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 from h5py import h5a, h5d, h5g, h5l, h5o, h5t
 
-from planner_app.core.model import WeightShape
+from planner_app.core.model.description import WeightShape
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.source import Window
 from planner_app.worker.inspect.text import MAX_JSON_BYTES

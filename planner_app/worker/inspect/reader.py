@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError, shown
 from planner_app.jobs import protocol
 from planner_app.worker.inspect import archive, hdf5, savedmodel

@@ -3,9 +3,9 @@
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, corpus, emptied, refused, written
-from planner_app.core.calibrate import sentence, uncalibrated_limit
+from planner_app.core.measure.calibration import sentence, uncalibrated_limit
 from planner_app.errors import PlannerError
-from planner_app.files.calibrations import Calibrations
+from planner_app.files.kept.calibrations import Calibrations
 
 KIND = "files of the app's own"
 __all__ = ["KIND", "mutate", "run", "seeds"]

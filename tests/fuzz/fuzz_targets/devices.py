@@ -5,9 +5,9 @@ from contextlib import suppress
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, corpus, refused, written
-from planner_app.core.runtime import allocator_limit_bytes
+from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError
-from planner_app.files.devices import load_catalogue
+from planner_app.files.devices.catalogue import load_catalogue
 
 KIND = "lists of devices"
 __all__ = ["KIND", "mutate", "run", "seeds"]

@@ -3,9 +3,9 @@
 from fuzz_changes import changed_lines_of_json as mutate
 
 from fuzz_targets.common import READ, REFUSED, corpus, refused, shown
-from planner_app.core.measurement import Run
-from planner_app.core.model import CheckedModel, ModelDescription
-from planner_app.core.trace import StepTrace
+from planner_app.core.measure.measurement import Run
+from planner_app.core.model.description import CheckedModel, ModelDescription
+from planner_app.core.model.trace import StepTrace
 from planner_app.errors import PlannerError
 from planner_app.jobs.job import _decoded, error_of
 from planner_app.jobs.last_words import out_of_memory

@@ -9,10 +9,10 @@ from fuzz_changes import changed_text as mutate
 from rich.console import Console
 
 from fuzz_targets.common import READ, corpus, shown
-from planner_app.commands.doctor import as_json
-from planner_app.commands.doctor_text import show
+from planner_app.commands.help.doctor import as_json
 from planner_app.core.doctor import Kind
 from planner_app.files.logs import diagnosed
+from planner_app.reports.doctor_text import show
 
 KIND = "logs"
 LOGS = Path(__file__).parents[2] / "doctor" / "logs"

@@ -4,9 +4,9 @@ import msgspec
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, corpus, refused, written
-from planner_app.core.calibrate import teaches
+from planner_app.core.measure.calibration import teaches
 from planner_app.errors import PlannerError
-from planner_app.files.measurements import read_measurement, summary
+from planner_app.files.kept.measurements import read_measurement, summary
 
 KIND = "measurements"
 __all__ = ["KIND", "mutate", "run", "seeds"]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz_targets.common import READ, Bad, refused, shown
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError, PlannerError
 from planner_app.jobs.job import _decoded, error_of
 from planner_app.jobs.protocol import Failed, Inspect, Request

@@ -4,7 +4,7 @@ from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, corpus, refused, shown, written
 from fuzz_targets.model_file import answered, read_model
-from planner_app.core.model import ModelDescription
+from planner_app.core.model.description import ModelDescription
 from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Describe
 

@@ -5,7 +5,7 @@ import ast
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, Bad, corpus, refused
-from planner_app.core.script import script_of
+from planner_app.core.plan.script import script_of
 from planner_app.errors import PlanError
 from planner_app.files.plans import parse_plan, plan_text
 

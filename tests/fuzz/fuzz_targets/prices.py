@@ -4,8 +4,8 @@ from fuzz_changes import changed_text as mutate
 
 from fuzz_targets.common import READ, corpus, emptied, refused, written
 from planner_app.errors import DeviceError
-from planner_app.files.devices import catalogue, load_catalogue
-from planner_app.files.prices import keep_prices, read_prices
+from planner_app.files.devices.catalogue import catalogue, load_catalogue
+from planner_app.files.devices.prices import keep_prices, read_prices
 
 KIND = "lists of prices"
 __all__ = ["KIND", "mutate", "run", "seeds"]

@@ -4,7 +4,7 @@ from fuzz_changes import changed_text as mutate
 
 from fuzz_targets.common import CORPUS, READ, corpus, refused, written
 from fuzz_targets.model_file import answered
-from planner_app.core.model import CheckedModel
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Inspect
 

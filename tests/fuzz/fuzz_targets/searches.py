@@ -3,8 +3,8 @@
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, REFUSED, corpus, emptied
-from planner_app.core.search import next_batch
-from planner_app.files.searches import SearchFile
+from planner_app.core.measure.search import next_batch
+from planner_app.files.kept.searches import SearchFile
 
 KIND = "files of the app's own"
 __all__ = ["KIND", "mutate", "run", "seeds"]

@@ -3,7 +3,7 @@
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, REFUSED, corpus, folder
-from planner_app.files.traces import TraceCache, _head
+from planner_app.files.kept.traces import TraceCache, _head
 
 KIND = "files of the app's own"
 KEY = "ab" * 20

@@ -1,0 +1,131 @@
+"""`plimsoll devices --search L4`: the devices that are known, what they report and what TensorFlow gets of it."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from dataclasses import fields
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from planner_app.commands import terminal
+from planner_app.commands.options import arguments
+from planner_app.core.hardware.device import Device, Price
+from planner_app.core.hardware.prices import cheapest, is_old
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.errors import DeviceError
+from planner_app.files.devices.catalogue import catalogue, schema, user_file
+from planner_app.files.devices.prices import keep_prices, read_prices
+from planner_app.units import format_bytes
+
+HELP = "list the devices that are known"
+UNKNOWN = "-"
+NARROW = 100  # columns below which only names and memory are shown
+
+
+def add(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--search", metavar="TEXT", default="", help="only devices with these words in name, architecture or segment"
+    )
+    parser.add_argument(
+        "--import-prices",
+        metavar="FILE.csv",
+        help="take prices over into your own list: device,usd_per_hour,usd,provider,date,note",
+    )
+    parser.add_argument("--schema", action="store_true", help="the JSON Schema of a list of devices of your own")
+    arguments.add_json(parser)
+
+
+def run(options: Namespace) -> int:
+    if options.schema:
+        sys.stdout.write(schema().decode() + "\n")
+        return 0
+    if options.import_prices:
+        return _import(Path(options.import_prices))
+    found = catalogue().search(options.search)
+    if not options.search and not options.json:
+        found = tuple(device for device in found if device.slice_of is None)
+    if not found:
+        raise DeviceError(
+            f"No device has {options.search!r} in its name, architecture or segment: try fewer words, give the memory "
+            f"itself (--device 24GiB), or add the device to {user_file()}."
+        )
+    if options.json:
+        terminal.write_json({"devices": [as_json(device) for device in found]})
+    else:
+        show(found, terminal.output())
+    return 0
+
+
+def _import(path: Path) -> int:
+    users = user_file()
+    lines = read_prices(path, catalogue())
+    keep_prices(lines, users)
+    catalogue.cache_clear()
+    names = dict.fromkeys(line.device.name for line in lines)
+    told = f"{len(lines)} prices of {len(names)} devices are in {users} now: {', '.join(names)}"
+    terminal.output().print(Text(told))
+    return 0
+
+
+def as_json(device: Device) -> dict[str, Any]:
+    """All that is known, with its sources; what is not known is null."""
+    known = {field.name: getattr(device, field.name) for field in fields(device)}
+    known["provenance"] = dict(device.provenance)
+    built: dict[str, Any] = msgspec.to_builtins(known)
+    return built | {"total_is_derived": device.total_is_derived, "allocator_limit_bytes": _limit(device)}
+
+
+def show(devices: tuple[Device, ...], console: Console) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("device", overflow="fold")
+    for title in ("reports", "TensorFlow gets"):
+        table.add_column(title, justify="right", no_wrap=True)
+    wide = console.width >= NARROW
+    for title in ("capability", "GB/s", "fp16 TFLOPS", "watts", "an hour") if wide else ():
+        table.add_column(title, justify="right", no_wrap=True, style="dim")
+    for device in devices:
+        table.add_row(Text(device.name.removeprefix("NVIDIA ")), *_memory(device), *(_rest(device) if wide else ()))
+    console.print(table)
+    if any(device.total_is_derived for device in devices):
+        console.print(
+            Text("\n~ derived from the marketed size: nobody has told us what the driver reports", style="dim")
+        )
+    if not any(device.slice_of for device in devices):
+        console.print(Text("MIG slices: plimsoll devices --search mig", style="dim"))
+
+
+def _memory(device: Device) -> tuple[str, str]:
+    limit = _limit(device)
+    if device.total_bytes is None or limit is None:
+        return UNKNOWN, UNKNOWN
+    about = "~" if device.total_is_derived else ""
+    return about + format_bytes(device.total_bytes), about + format_bytes(limit)
+
+
+def _rest(device: Device) -> tuple[str, ...]:
+    capability, bandwidth = device.compute_capability, device.bandwidth_bytes_per_second
+    return (
+        UNKNOWN if capability is None else f"{capability[0]}.{capability[1]}",
+        UNKNOWN if bandwidth is None else f"{bandwidth / 1e9:.0f}",
+        UNKNOWN if device.tflops.float16 is None else f"{device.tflops.float16:g}",
+        UNKNOWN if device.tdp_watts is None else f"{device.tdp_watts}",
+        _cheapest(device.cloud_prices),
+    )
+
+
+def _cheapest(prices: tuple[Price, ...]) -> str:
+    least = cheapest(prices, today := date.today())
+    if least is None:
+        return UNKNOWN
+    old = " (old)" if is_old(least, today) else ""
+    return f"${least.usd:.2f}, {least.date[:7] if least.date else 'undated'}{old}"
+
+
+def _limit(device: Device) -> int | None:
+    return None if device.total_bytes is None else allocator_limit_bytes(device)

@@ -1,0 +1,180 @@
+"""`plimsoll max-batch MODEL --measured --on cpu --limit 8GiB`: the largest batch that fits, tried out."""
+
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from planner_app.commands import terminal
+from planner_app.commands.options.interrupt import INTERRUPTED, interruptible
+from planner_app.commands.options.setup import positive, setup_of
+from planner_app.commands.verify.measure import add_order, order_of
+from planner_app.core.hardware.device import Device, cpu_device
+from planner_app.core.hardware.machine import device_of
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.measure.measurement import Place, parse_place
+from planner_app.core.measure.search import Found, Try
+from planner_app.core.replay.limited import largest_through
+from planner_app.errors import Cancelled, DeviceError
+from planner_app.files.devices.catalogue import find_device
+from planner_app.files.kept.searches import SearchFile
+from planner_app.gpu.nvml import machine_gpus
+from planner_app.planner.opening import check_model
+from planner_app.planner.search import search
+from planner_app.planner.tracer import Tracer
+from planner_app.units import format_bytes, parse_bytes
+
+DOES_NOT_FIT = 3
+
+
+def add(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("measured: real training steps, a fresh process for every try")
+    group.add_argument("--measured", action="store_true", help="try batches out, beginning with the estimate")
+    group.add_argument("--on", default="cpu", metavar="PLACE", help="gpu:0, several as gpu:0,1, or cpu (default)")
+    add_order(group)
+    group.add_argument(
+        "--processes", type=positive, default=1, metavar="N", help="a batch must fit in so many processes"
+    )
+    group.add_argument("--multiple", type=positive, default=1, metavar="N", help="only multiples of N on each GPU")
+    group.add_argument("--margin", type=_share, default=0.0, metavar="PERCENT", help="of the limit to be left free")
+    group.add_argument("--fresh", action="store_true", help="don't go on with a search that was not finished")
+
+
+def run(options: Namespace) -> int:
+    started = time.monotonic()
+    place = parse_place(options.on, parse_bytes(options.limit) if options.limit else None)
+    gpus = len(place.gpus) if place.on_gpu else options.gpus
+    setup = setup_of(options, batch=gpus * options.accumulate, gpus=gpus)
+    device = _device(place)
+    limit = place.limit_bytes if place.limit_bytes is not None else allocator_limit_bytes(device)
+    if limit is None:
+        raise DeviceError("The CPU has no limit of its own: give one with --limit 8GiB.")
+    order = order_of(options, place, gpus)
+    out = Console(stderr=True) if options.json else terminal.output()
+    with interruptible() as cancelled, terminal.progress() as on_progress:
+        model = check_model(options.model, options.custom, on_progress, cancelled)
+        tracer = Tracer(model)
+        memory = tracer.memory(setup.step(device.target), on_progress)
+        guess = max(1, largest_through(memory, limit))
+        tracer.keep()
+        file = SearchFile(model, setup, place, order, options.processes, options.multiple, options.margin, _uuids())
+        if options.fresh:
+            file.forget()
+        tries = list(file.read())
+        if tries:
+            out.print(f"going on with {len(tries)} tries of a search that was not finished (--fresh starts anew)")
+            for each in tries:
+                out.print(_line(each))
+
+        def keep(tried: Try) -> None:
+            tries.append(tried)
+            file.keep(tries)
+            out.print(_line(tried))
+
+        try:
+            found = search(
+                model,
+                setup,
+                place,
+                guess,
+                order=order,
+                processes=options.processes,
+                multiple=options.multiple,
+                margin=options.margin,
+                known=tuple(tries),
+                on_try=keep,
+                on_progress=on_progress,
+                cancelled=cancelled,
+            )
+        except Cancelled:
+            sys.stderr.write(f"plimsoll: cancelled after {len(tries)} tries; the same command goes on with them.\n")
+            return INTERRUPTED
+    file.forget()
+    if options.json:
+        terminal.write_json(_answer(found, guess, limit, gpus, options, time.monotonic() - started))
+    else:
+        out.print(_text(found, gpus * options.accumulate, limit))
+    return 0 if found.batch else DOES_NOT_FIT
+
+
+def _device(place: Place) -> Device:
+    """What the estimate to begin with is made for."""
+    if not place.on_gpu:
+        return cpu_device(place.limit_bytes)
+    machine = machine_gpus()
+    first = place.gpus[0]
+    if first >= len(machine.gpus):
+        raise DeviceError(machine.sentence or f"There is no GPU {first} in this machine.")
+    gpu = machine.gpus[first]
+    known = None
+    with suppress(DeviceError):
+        known = find_device(gpu.name or "")
+    return device_of(gpu, known)
+
+
+def _uuids() -> list[str | None]:
+    return [gpu.uuid for gpu in machine_gpus().gpus]
+
+
+def _answer(found: Found, guess: int, limit: int, gpus: int, options: Namespace, seconds: float) -> dict[str, Any]:
+    share = gpus * options.accumulate
+    return {
+        "batch": found.batch * share,
+        "per_gpu_batch": found.batch,
+        "exact": found.exact,
+        "does_not_fit": None if found.above is None else found.above * share,
+        "limit_bytes": limit,
+        "estimated_batch": guess * share,
+        "multiple": options.multiple,
+        "margin": options.margin,
+        "on": options.on,
+        "gpus": gpus,
+        "accumulate": options.accumulate,
+        "precision": options.precision,
+        "optimizer": options.optimizer,
+        "measured": True,
+        "tries": msgspec.to_builtins(found.tries),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _line(tried: Try) -> str:
+    peak = "" if tried.peak_bytes is None else f", {format_bytes(tried.peak_bytes)} in use"
+    verdict = "[green]fits[/]" if tried.fits else f"[red]does not fit[/]: {escape(tried.reason)}"
+    return f"{tried.batch} on each GPU: {verdict}{peak if tried.fits else ''} ({tried.seconds:.0f} s)"
+
+
+def _text(found: Found, share: int, limit: int) -> Text:
+    if not found.batch:
+        return Text(f"Not even {found.above or 1} on each GPU fit into {format_bytes(limit)}.", style="red")
+    text = Text(f"{found.batch * share}", style="bold green")
+    text.append(f" samples per update fit into {format_bytes(limit)}, measured", style="not bold default")
+    if found.above is None:
+        text.append("; more was not tried", style="not bold default")
+    elif found.exact:
+        text.append(f"; {found.above * share} do not", style="not bold default")
+    else:
+        text.append(
+            f"; {found.above * share} do not, and between them nothing was tried: give a --multiple",
+            style="not bold default",
+        )
+    return text
+
+
+def _share(text: str) -> float:
+    """ "10%", "10" and "0.1" all mean a tenth."""
+    try:
+        number = float(text.strip().removesuffix("%"))
+    except ValueError:
+        number = -1.0
+    if "%" in text or number >= 1:
+        number /= 100
+    if not 0 <= number < 1:
+        raise ArgumentTypeError(f"{text!r} is no share of the limit: expected a percentage such as 10")
+    return number

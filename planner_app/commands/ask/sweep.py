@@ -1,0 +1,124 @@
+"""`plimsoll sweep MODEL --devices L4,T4 --gpus 1,2,4`: the whole chart as a table."""
+
+import csv
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from planner_app.commands import terminal
+from planner_app.commands.options import arguments, calibrated
+from planner_app.commands.options.setup import add_setup, names, numbers, precisions, setup_of
+from planner_app.core.estimate.curve import level, levels, per_gpu_batches
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.measure.calibration import calibrated_level
+from planner_app.core.model.setup import Setup
+from planner_app.files.devices.catalogue import find_device
+from planner_app.planner.opening import check_model
+from planner_app.planner.tracer import Tracer
+from planner_app.units import format_bytes
+
+HELP = "the whole chart: batch sizes, precisions, GPU counts and devices"
+BATCHES = tuple(2**power for power in range(11))
+
+
+def add(parser: ArgumentParser) -> None:
+    arguments.add_model(parser)
+    add_setup(parser, batch=False, precision=False, gpus=False)
+    parser.add_argument(
+        "--batches", type=numbers, default=BATCHES, metavar="N,...", help="global batches; default 1 to 1024"
+    )
+    parser.add_argument(
+        "--precisions",
+        type=precisions,
+        default=("float32",),
+        metavar="NAME,...",
+        help="dtype policies of Keras; default float32",
+    )
+    parser.add_argument("--gpus", type=numbers, default=(1,), metavar="N,...", help="GPU counts; default 1")
+    parser.add_argument(
+        "--devices", type=names, default=("cpu",), metavar="NAME,...", help="GPUs, sizes or cpu (default)"
+    )
+    calibrated.add(parser)
+    arguments.add_json(parser)
+    parser.add_argument(
+        "--csv", action="store_true", help="for spreadsheets: comma-separated values on standard output"
+    )
+
+
+def run(options: Namespace) -> int:
+    devices = [find_device(name) for name in options.devices]
+    with terminal.progress() as on_progress:
+        tracer = Tracer(check_model(options.model, options.custom, on_progress))
+        wanted = per_gpu_batches(_setups(options), devices)
+        tracer.prepare(wanted, on_progress, then=lambda memory: levels(memory, wanted[memory.setup]))
+        rows = [row for device in devices for row in _rows(options, tracer, device)]
+        tracer.keep()
+    if options.json:
+        terminal.write_json({"rows": rows})
+    elif options.csv:
+        writer = csv.DictWriter(sys.stdout, rows[0].keys() if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        _show(rows, terminal.output())
+    return 0
+
+
+def _setups(options: Namespace) -> list[Setup]:
+    return [
+        setup_of(options, batch=batch, precision=precision, gpus=gpus)
+        for precision in options.precisions
+        for gpus in options.gpus
+        for batch in options.batches
+        if batch >= gpus * options.accumulate
+    ]
+
+
+def _rows(options: Namespace, tracer: Tracer, device: Device) -> list[dict[str, Any]]:
+    capacity = allocator_limit_bytes(device)
+    taught = {xla: calibrated.learnt(options, device, xla=xla) for xla in (False, True)}
+    rows = []
+    for setup in _setups(options):
+        memory = tracer.memory(setup.step(device.target))
+        point = level(memory, setup.per_gpu_batch)
+        if (learnt := taught[memory.xla]) is not None:
+            point = calibrated_level(point, learnt)
+        rows.append(
+            {
+                "device": device.name,
+                "precision": str(setup.precision),
+                "gpus": setup.gpus,
+                "batch": setup.batch,
+                "per_gpu_batch": setup.per_gpu_batch,
+                "jit": memory.xla,
+                "peak_bytes": point.peak_bytes,
+                "low_bytes": point.low_bytes,
+                "high_bytes": point.high_bytes,
+                "capacity_bytes": capacity,
+                "fits": None if capacity is None else point.peak_bytes <= capacity,
+                "calibrated": learnt is not None,
+            }
+        )
+    return rows
+
+
+def _show(rows: list[dict[str, Any]], console: Console) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("device", "precision"):
+        table.add_column(name)
+    for name in ("GPUs", "batch", "on each GPU", "in use", "band"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for row in rows:
+        verdict = {True: "[green]fits[/]", False: "[red]does not fit[/]", None: ""}[row["fits"]]
+        band = f"{format_bytes(row['low_bytes'])} to {format_bytes(row['high_bytes'])}"
+        cells = (row["gpus"], row["batch"], row["per_gpu_batch"], format_bytes(row["peak_bytes"]), band)
+        table.add_row(row["device"], row["precision"], *map(str, cells), verdict)
+    console.print(table)
+    if any(row["calibrated"] for row in rows):
+        console.print("calibrated with measurements: `plimsoll calibrate --list` shows them", style="dim")

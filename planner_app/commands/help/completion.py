@@ -1,0 +1,32 @@
+"""`plimsoll completion bash`: what completes plimsoll's commands, options, devices and files when TAB is pressed.
+
+Have your shell read it when it starts. bash, in ~/.bashrc: source <(plimsoll completion bash). zsh, in ~/.zshrc after
+compinit: source <(plimsoll completion zsh). fish, once: plimsoll completion fish >
+~/.config/fish/completions/plimsoll.fish.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from planner_app.files.devices.catalogue import catalogue
+
+HELP = "print completion for bash, zsh or fish"
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="the shell that is to read it")
+
+
+def run(options: Namespace) -> int:
+    sys.stdout.write(script(options.shell))
+    return 0
+
+
+def script(shell: str) -> str:
+    """Commands, options and choices as the parsers have them, devices as the catalogue has them."""
+    from planner_app.commands.help.reference import bash, fish, values, zsh  # reads all commands, this one too
+
+    write = {"bash": bash.bash, "zsh": zsh.zsh, "fish": fish.fish}[shell]
+    devices = [device.name for device in catalogue().search("") if device.slice_of is None]
+    return write(values.app(), values.read(), devices)

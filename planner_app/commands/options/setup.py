@@ -1,0 +1,132 @@
+"""Arguments that say how to train: one setup, on one device."""
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Jit, Precision, Setup, parse_optimizer
+from planner_app.errors import SetupError
+from planner_app.files.devices.catalogue import find_device
+
+
+def add_setup(
+    parser: ArgumentParser, *, batch: bool = True, precision: bool = True, gpus: bool = True, accumulate: bool = True
+) -> None:
+    if batch:
+        parser.add_argument(
+            "--batch",
+            type=positive,
+            required=True,
+            metavar="N",
+            help="samples per update over all GPUs and accumulation steps",
+        )
+    if precision:
+        parser.add_argument(
+            "--precision",
+            choices=[str(p) for p in Precision],
+            default="float32",
+            help="dtype policy of Keras; default float32",
+        )
+    if gpus:
+        parser.add_argument("--gpus", type=positive, default=1, metavar="N", help="identical GPUs, data-parallel")
+    parser.add_argument(
+        "--optimizer", default="adam", metavar="NAME", help='"adam", or with options "sgd:momentum=0.9,nesterov=true"'
+    )
+    if accumulate:
+        parser.add_argument(
+            "--accumulate",
+            type=positive,
+            default=1,
+            metavar="N",
+            help="steps whose gradients are added up before an update",
+        )
+    parser.add_argument("--jit", choices=[str(j) for j in Jit], default="auto", help="XLA; auto decides as Keras does")
+    parser.add_argument(
+        "--loss", default="", metavar="NAME", help="a Keras loss; default: the saved one, else mean squared error"
+    )
+    add_sizes(parser)
+    parser.add_argument(
+        "--freeze", action="append", default=[], metavar="PATTERN", help="layers not to train, as in block1_*"
+    )
+    parser.add_argument(
+        "--remat",
+        default="",
+        metavar="MODE",
+        help="rematerialise: full, activations, larger_than:N or list_of_layers:A+B",
+    )
+
+
+def add_sizes(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="INPUT=SIZES",
+        help="size of an input without the batch, as in image=128,128,3",
+    )
+
+
+def add_device(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--device", default="cpu", metavar="NAME", help='a GPU as "NVIDIA L4", a size as 24GiB, or cpu (default)'
+    )
+
+
+def setup_of(
+    options: Namespace, *, batch: int | None = None, precision: str | None = None, gpus: int | None = None
+) -> Setup:
+    return Setup(
+        batch=options.batch if batch is None else batch,
+        precision=Precision(options.precision if precision is None else precision),
+        gpus=options.gpus if gpus is None else gpus,
+        accumulate=getattr(options, "accumulate", 1),
+        optimizer=parse_optimizer(options.optimizer),
+        jit=Jit(options.jit),
+        freeze=tuple(options.freeze),
+        remat=options.remat,
+        sizes=sizes_of(options),
+        loss=options.loss,
+    )
+
+
+def device_of(options: Namespace) -> Device:
+    return find_device(options.device)
+
+
+def positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ArgumentTypeError(f"{text!r} is no whole number above zero")
+    return number
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(positive(part) for part in names(text))
+
+
+def names(text: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise ArgumentTypeError(f"{text!r} has nothing between its commas")
+    return found
+
+
+def precisions(text: str) -> tuple[str, ...]:
+    known = [str(precision) for precision in Precision]
+    for name in names(text):
+        if name not in known:
+            raise ArgumentTypeError(f"{name!r} is no precision: expected some of {', '.join(known)}")
+    return names(text)
+
+
+def sizes_of(options: Namespace) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    sizes = []
+    for text in options.set:
+        name, equals, numbers = text.partition("=")
+        parts = [part.strip() for part in numbers.split(",") if part.strip()]
+        if not equals or not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
+            raise SetupError(f"--set {text}: expected an input and its sizes without the batch, as in image=128,128,3.")
+        sizes.append((name, tuple(map(int, parts))))
+    return tuple(sizes)

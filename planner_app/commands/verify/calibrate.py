@@ -1,0 +1,125 @@
+"""`plimsoll calibrate MODEL RESULT.json`: an estimate held against a measurement, and what it teaches later ones."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from planner_app.commands import terminal
+from planner_app.commands.options import arguments
+from planner_app.core.measure.calibration import Calibration, sentence, teaches
+from planner_app.core.measure.compare import Comparison
+from planner_app.core.measure.measurement import Measurement
+from planner_app.errors import PlannerError
+from planner_app.files.kept.calibrations import Calibrations
+from planner_app.files.kept.measurements import read_measurement
+from planner_app.planner.compare import compare_with_estimate, learn
+from planner_app.planner.opening import check_model
+from planner_app.reports.comparison_table import show
+from planner_app.units import format_bytes
+
+HELP = "hold estimates against measurements, and let later ones learn from it"
+
+
+def add(parser: ArgumentParser) -> None:
+    parser.add_argument("model", nargs="?", metavar="MODEL", help=arguments.MODEL_HELP)
+    parser.add_argument("results", nargs="*", metavar="RESULT.json", help="what plimsoll measure -o has written")
+    parser.add_argument("--custom", metavar="FILE.py", help="your Python file with the model's own classes")
+    parser.add_argument("--compare", action="store_true", help="only compare: learn nothing")
+    parser.add_argument("--list", action="store_true", help="what has been learnt")
+    parser.add_argument("--forget", metavar="DEVICE", help='of one device, or "all"')
+    parser.add_argument("--export", metavar="FILE.json", help="write all that has been learnt, for another machine")
+    parser.add_argument("--import", dest="take_in", metavar="FILE.json", help="take in what another machine has learnt")
+    arguments.add_json(parser)
+
+
+def run(options: Namespace) -> int:
+    store, out = Calibrations(), terminal.output()
+    if options.list:
+        return _list(store, options, out)
+    if options.forget:
+        gone = store.forget(None if options.forget.lower() == "all" else options.forget)
+        return _said(options, out, {"forgotten": gone}, f"{gone} calibrations forgotten.")
+    if options.export:
+        count = store.export(Path(options.export))
+        return _said(options, out, {"exported": count}, f"Wrote {options.export}: {count} calibrations.")
+    if options.take_in:
+        taken = store.take_in(Path(options.take_in))
+        told = "\n".join(map(sentence, taken)) or "Nothing to take in."
+        return _said(options, out, {"imported": [_as_json(each) for each in taken]}, told)
+    if not options.model or not options.results:
+        raise PlannerError("Name the model and what was measured: plimsoll calibrate MODEL RESULT.json, or use --list.")
+    return _calibrate(store, options, out)
+
+
+def _calibrate(store: Calibrations, options: Namespace, out: Console) -> int:
+    compared: list[tuple[Measurement, Comparison]] = []
+    with terminal.progress() as on_progress:
+        model = check_model(options.model, options.custom, on_progress)
+        for name in options.results:
+            measurement = read_measurement(Path(name))
+            compared.append((measurement, compare_with_estimate(model, measurement, on_progress=on_progress)))
+    useful = [each for each in compared if not options.compare and not teaches(each[0])]
+    learnt = [learn(store, *each) for each in useful]
+    if options.json:
+        told = [_comparison_json(measurement, comparison) for measurement, comparison in compared]
+        terminal.write_json({"comparisons": told, "calibrations": [_as_json(each) for each in learnt]})
+        return 0
+    for measurement, comparison in compared:
+        show(measurement, comparison, out)
+        if why := not options.compare and teaches(measurement):
+            out.print(Text(f"! Nothing learnt. {why}", style="yellow"))
+    for each in dict.fromkeys(map(sentence, learnt)):
+        out.print(Text(each, style="bold"))
+    return 0
+
+
+def _list(store: Calibrations, options: Namespace, out: Console) -> int:
+    found = store.all()
+    if options.json:
+        terminal.write_json({"calibrations": [_as_json(each) for each in found]})
+        return 0
+    if not found:
+        out.print(
+            "Nothing has been learnt yet: plimsoll measure MODEL -o RESULT.json, then calibrate MODEL RESULT.json."
+        )
+    for each in found:
+        jit = ", compiled by XLA" if each.xla else ""
+        out.print(Text(f"{each.device}, TensorFlow {each.tensorflow}, Keras {each.keras}{jit}", style="bold"))
+        out.print(Text(f"  {sentence(each)}"))
+        for sample in each.samples:
+            peak = format_bytes(max(sample.measured_bytes))
+            out.print(Text(f"  {sample.model}, {sample.setup}: {peak}, {sample.ratio - 1:+.1%}", style="dim"))
+    return 0
+
+
+def _said(options: Namespace, out: Console, told: dict[str, Any], words: str) -> int:
+    if options.json:
+        terminal.write_json(told)
+    else:
+        out.print(Text(words))
+    return 0
+
+
+def _as_json(calibration: Calibration) -> dict[str, Any]:
+    built: dict[str, Any] = msgspec.to_builtins(calibration)
+    return built | {
+        "date": calibration.date,
+        "ratio": round(calibration.ratio, 6),
+        "outside_bytes": calibration.outside_bytes,
+        "limit_bytes": calibration.limit_bytes,
+    }
+
+
+def _comparison_json(measurement: Measurement, comparison: Comparison) -> dict[str, Any]:
+    built: dict[str, Any] = msgspec.to_builtins(comparison)
+    return built | {
+        "error": round(comparison.error, 6),
+        "in_band": comparison.in_band,
+        "batch": measurement.setup.batch,
+        "device": measurement.hardware,
+        "measured_at": measurement.measured_at,
+    }

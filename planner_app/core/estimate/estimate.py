@@ -1,0 +1,139 @@
+"""One setup on one device: how much memory, of what, whose, and whether it fits."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner_app.core.estimate.breakdown import Held, Snapshot, Term, snapshot
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
+from planner_app.core.model.setup import Setup
+from planner_app.core.model.trace import Role, StepTrace
+from planner_app.core.replay.memory import Memory, Point
+
+MOST_HELD = 50  # of what is alive at the peak; the rest is in the totals
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMemory:
+    """One layer's share. `peak_bytes` is what it has in memory at the peak; the shares sum to the peak."""
+
+    name: str
+    class_name: str
+    weights_bytes: int
+    gradients_bytes: int
+    optimizer_bytes: int
+    activation_bytes: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Memory of one GPU.
+
+    Attributes:
+        peak_bytes: In use, as the allocator counts it: expected. `low_bytes` and `high_bytes` are the band.
+        live_bytes: Requested at the peak, scratch not counted.
+        temp_bytes: Kernels' scratch at the peak.
+        device_bytes: With what lies outside the allocator: what nvidia-smi would say.
+        capacity_bytes: What the allocator may take on this device; None without a limit.
+        fits: Whether the expected peak is within that; None without a limit.
+        breakdown: Term to bytes; they sum to `peak_bytes`.
+    """
+
+    setup: Setup
+    device: str
+    xla: bool
+    peak_bytes: int
+    low_bytes: int
+    high_bytes: int
+    live_bytes: int
+    temp_bytes: int
+    state_bytes: int
+    device_bytes: int
+    capacity_bytes: int | None
+    fits: bool | None
+    breakdown: Mapping[str, int]
+    layers: tuple[LayerMemory, ...]
+    peak_operation: str
+    peak_layer: str
+    peak_phase: str
+    held: tuple[Held, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def headroom_bytes(self) -> int | None:
+        return None if self.capacity_bytes is None else self.capacity_bytes - self.peak_bytes
+
+
+def estimate(memory: Memory, setup: Setup, device: Device) -> Estimate:
+    """`memory` is the trace of `setup.step(...)`."""
+    batch = setup.per_gpu_batch
+    point = memory.point(batch)
+    moment = snapshot(memory.trace, memory.buffers(batch), batch, point.peak.move)
+    capacity = allocator_limit_bytes(device)
+    outside = outside_bytes(device, setup.gpus).expected_bytes
+    return Estimate(
+        setup=setup,
+        device=device.name,
+        xla=memory.xla,
+        peak_bytes=point.in_use_bytes,
+        low_bytes=point.low_bytes,
+        high_bytes=point.high_bytes,
+        live_bytes=point.live_bytes,
+        temp_bytes=sum(held.size_bytes for held in moment.held if held.term is Term.SCRATCH),
+        state_bytes=point.state_bytes,
+        device_bytes=point.in_use_bytes + outside,
+        capacity_bytes=capacity,
+        fits=None if capacity is None else point.in_use_bytes <= capacity,
+        breakdown=terms(moment, point),
+        layers=layers(memory.trace, batch, moment, point),
+        peak_operation=moment.operation,
+        peak_layer=moment.layer,
+        peak_phase=moment.phase,
+        held=moment.held[:MOST_HELD],
+        warnings=memory.trace.warnings,
+    )
+
+
+def terms(moment: Snapshot, point: Point) -> dict[str, int]:
+    """Bytes by term; what the chunks have beyond what was requested is the allocator's."""
+    total: dict[str, int] = {str(term): 0 for term in Term}
+    for held in moment.held:
+        total[str(held.term)] += held.size_bytes
+    total[str(Term.OVERHEAD)] = point.in_use_bytes - moment.requested_bytes
+    return {term: size for term, size in total.items() if size}
+
+
+def layers(trace: StepTrace, batch: int, moment: Snapshot, point: Point) -> tuple[LayerMemory, ...]:
+    """Every layer's share, in the model's order; what belongs to none comes last."""
+    classes = dict(trace.layers)
+    static = _static(trace, batch)
+    peak: dict[str, int] = defaultdict(int)
+    kept: dict[str, int] = defaultdict(int)
+    for held in moment.held:
+        peak[held.layer] += held.size_bytes
+        if held.term is Term.ACTIVATIONS:
+            kept[held.layer] += held.size_bytes
+    peak[""] += point.in_use_bytes - moment.requested_bytes
+    order = dict.fromkeys((*classes, *(source.layer for source in trace.sources), *static))
+    order.pop("", None)
+    rows = [
+        LayerMemory(name, classes.get(name, ""), *static.get(name, (0, 0, 0)), kept[name], peak[name]) for name in order
+    ]
+    rows.append(LayerMemory("", "", *static.get("", (0, 0, 0)), kept[""], peak[""]))
+    return tuple(rows)
+
+
+def _static(trace: StepTrace, batch: int) -> dict[str, tuple[int, int, int]]:
+    """Weights, gradients and optimizer state by layer. Gradients have the size of the weights that are trained."""
+    total: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for variable in trace.variables:
+        size = trace.sizes[variable.size].at(batch)
+        if variable.role in (Role.WEIGHT, Role.FROZEN):
+            total[variable.layer][0] += size
+        if variable.role is Role.WEIGHT:
+            total[variable.layer][1] += size
+        if variable.role is Role.OPTIMIZER:
+            total[variable.layer][2] += size
+    return {layer: (sizes[0], sizes[1], sizes[2]) for layer, sizes in total.items()}

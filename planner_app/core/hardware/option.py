@@ -1,0 +1,163 @@
+"""What is wanted of the hardware, and what carries it."""
+
+from dataclasses import dataclass, replace
+
+from planner_app.core.estimate.curve import Level
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.prices import Cost
+from planner_app.core.hardware.refusal import Refusal
+from planner_app.core.hardware.roofline import Speed
+from planner_app.core.model.grow import Growth
+from planner_app.core.model.setup import Precision, Setup, StepSetup
+from planner_app.errors import SetupError
+
+COUNTS = tuple(range(1, 17))
+IN_ONE_MACHINE = 8  # the most GPUs that machines on sale hold, but for a few
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What is to be trained.
+
+    Attributes:
+        setup: Batch, optimizer and the rest; its precision, GPUs and accumulation steps are the shop's to choose.
+        precisions: Those allowed, the preferred one first.
+        most_accumulate: Up to how many steps' gradients may be added up where the batch doesn't fit at once.
+        counts: Numbers of GPUs to try.
+        surely: Even the high end of the estimate's band has to fit.
+    """
+
+    setup: Setup
+    precisions: tuple[Precision, ...] = (Precision.FLOAT32,)
+    most_accumulate: int = 1
+    counts: tuple[int, ...] = COUNTS
+    surely: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.precisions or not self.counts or min(*self.counts, self.most_accumulate) < 1:
+            said = f"{len(self.precisions)} precisions, GPUs {list(self.counts)}, {self.most_accumulate} steps at most"
+            raise SetupError(f"{said}: expected at least one precision, and numbers above zero.")
+
+    def grown(self, growth: Growth, size: int) -> "Want":
+        """The same with larger inputs."""
+        return replace(self, setup=replace(self.setup, sizes=growth.into(self.setup.sizes, size)))
+
+    def trained(self, precision: Precision, gpus: int, accumulate: int = 1) -> Setup:
+        return replace(self.setup, precision=precision, gpus=gpus, accumulate=accumulate)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A number of GPUs of one kind that carries the training.
+
+    Attributes:
+        setup: How it is trained there.
+        level: Memory of each GPU.
+        limit_bytes: What TensorFlow gets of each GPU.
+        largest_batch: The most samples that all GPUs together hold at a time.
+        buy: Of the cards alone.
+        hour: In the cheapest cloud.
+        watts: Of all cards at full load.
+        speed: `None` where the device's figures are not known.
+        calibrated: What measurements had to say, in a sentence; "" where there were none.
+    """
+
+    device: Device
+    setup: Setup
+    xla: bool
+    level: Level
+    limit_bytes: int
+    largest_batch: int
+    buy: Cost | None
+    hour: Cost | None
+    watts: int | None
+    speed: Speed | None
+    calibrated: str = ""
+
+    @property
+    def gpus(self) -> int:
+        return self.setup.gpus
+
+    @property
+    def headroom_bytes(self) -> int:
+        return self.limit_bytes - self.level.peak_bytes
+
+    @property
+    def sure(self) -> bool:
+        """Even the high end of the band fits."""
+        return self.level.high_bytes <= self.limit_bytes
+
+    @property
+    def even(self) -> bool:
+        """Every GPU gets as many samples as the next, in every step."""
+        return self.setup.batch % (self.setup.gpus * self.setup.accumulate) == 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be known before money is spent on it."""
+        setup, device = self.setup, self.device
+        said = []
+        if not self.sure:
+            said.append("the high end of the estimate's band does not fit")
+        if setup.accumulate > 1 and setup.gpus > 1:
+            said.append("Keras 3.15's own fit can't add up gradients over steps on several GPUs, a plan's fit can")
+        if not self.even:
+            said.append(f"a batch of {setup.batch} can't be shared out evenly")
+        if setup.gpus > IN_ONE_MACHINE:
+            said.append(f"few machines hold more than {IN_ONE_MACHINE} GPUs, and MirroredStrategy uses one machine")
+        if device.unified:
+            said.append("its memory is the host's own: other programs take their part")
+        if device.total_is_derived:
+            said.append("the memory it reports is derived, not seen")
+        if self.calibrated:
+            said.append(self.calibrated[0].lower() + self.calibrated[1:].rstrip("."))
+        return (*said, *(note.rstrip(".") for note in device.notes))
+
+    @property
+    def usd_per_million_samples(self) -> float | None:
+        if self.hour is None or self.speed is None:
+            return None
+        return self.hour.usd / 3600 / self.speed.samples_per_second * 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Attributes:
+    missing: Traces without which some of the devices can't be answered for; those are in neither list.
+    """
+
+    options: tuple[Option, ...]
+    refusals: tuple[Refusal, ...]
+    missing: tuple[StepSetup, ...] = ()
+
+    def why_not(self) -> tuple[Refusal, ...]:
+        """One for each device that can't carry it in any number: why the best number of it can't. The nearest first."""
+        able = {option.device.name for option in self.options}
+        last: dict[str, Refusal] = {}
+        for refusal in self.refusals:
+            before = last.get(refusal.device.name)
+            if refusal.device.name not in able and (before is None or before.badness >= refusal.badness):
+                last[refusal.device.name] = refusal
+        return tuple(sorted(last.values(), key=lambda refusal: (refusal.why, refusal.shortfall)))
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What would carry the training with larger inputs.
+
+    Attributes:
+        size: The first of the sizes that grow.
+        best: The best of the options within the limits; None if there is none.
+        carrying: How many options there are.
+        why_not: Why nothing can be said, where the model can't be built with inputs of that size.
+    """
+
+    growth: Growth
+    size: int
+    best: Option | None = None
+    carrying: int = 0
+    why_not: str = ""
+
+    @property
+    def what(self) -> str:
+        return f"{self.growth.what} {self.size / self.growth.now:g} times: {self.growth.text(self.size)}"

@@ -1,0 +1,137 @@
+"""What a training step has to do: arithmetic, and bytes moved between a GPU's memory and its units.
+
+Multiplications of matrices and convolutions are looked at one by one, since some of them wait for arithmetic and some
+for memory. All other kernels do so little with each byte that they only ever wait for memory.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from planner_app.core.model.trace import Access, Operation, Phase, Role, Size, StepTrace
+
+MULTIPLYING = frozenset(
+    "Conv2D _FusedConv2D Conv3D _FusedConv3D Conv2DBackpropInput Conv2DBackpropFilter Conv3DBackpropInputV2 "
+    "Conv3DBackpropFilterV2 MatMul _FusedMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum".split()
+)
+# One filter for each channel: multiply-adds like the others, but nothing that tensor cores could do.
+DEPTHWISE = frozenset(
+    "DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter".split()
+)
+# These look at shapes, or run on the host: no kernel starts and no tensor is read.
+NO_KERNEL = frozenset(
+    "Shape ShapeN Size Rank BroadcastGradientArgs VarHandleOp ReadVariableOp Const NoOp Identity IdentityN Reshape "
+    "ExpandDims Squeeze StopGradient PreventGradient Placeholder ConcatOffset".split()
+)
+# Of what they read they touch as much as they put out.
+PICKING = frozenset("Slice StridedSlice GatherV2 Gather GatherNd ResourceGather TensorListGetItem".split())
+COLLECTIVE = "CollectiveReduceV2"
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplication:
+    """Kernels that are alike: `count` of them, each with this arithmetic (two for a multiply-add) and traffic."""
+
+    flops: Size
+    moved: Size
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepWork:
+    """One step of one GPU. Sizes are over the per-GPU batch.
+
+    Attributes:
+        forward: Arithmetic of the forward pass's multiplications alone, depthwise ones included: what papers give, in
+            multiply-adds, as a model's cost.
+        moved: Bytes that all other kernels read and write.
+        kernels: How many kernels are started.
+        gradient_bytes: What is added up over GPUs.
+    """
+
+    multiplications: tuple[Multiplication, ...]
+    forward: Size
+    moved: Size
+    kernels: int
+    gradient_bytes: int
+
+    def flops(self, batch: int) -> int:
+        """Of forward and backward pass, without what tensor cores have no part in."""
+        return sum(kind.flops.at(batch) * kind.count for kind in self.multiplications)
+
+    def moved_bytes(self, batch: int) -> int:
+        return self.moved.at(batch) + sum(kind.moved.at(batch) * kind.count for kind in self.multiplications)
+
+
+def step_work(trace: StepTrace) -> StepWork:
+    """Of a trace as it is run: if it is compiled by XLA, as fused."""
+    kinds: Counter[tuple[Size, Size]] = Counter()
+    forward: list[Size] = []
+    rest: list[Size] = []
+    kernels = 0
+    for operation in trace.operations:
+        source = trace.sources[operation.source]
+        moved = _moved(trace, operation, source.type)
+        if source.type in MULTIPLYING or source.type in DEPTHWISE:
+            flops = trace.sizes[operation.work]
+            if source.phase is Phase.FORWARD:
+                forward.append(flops)
+            if source.type in MULTIPLYING:
+                kinds[flops, moved] += 1
+                kernels += 1
+                continue
+        if moved != Size():
+            rest.append(moved)
+            kernels += 1
+    if trace.xla:
+        rest.append(_parameters(trace))
+    return StepWork(
+        multiplications=tuple(Multiplication(flops, moved, count) for (flops, moved), count in kinds.items()),
+        forward=_sum(forward),
+        moved=_sum(rest),
+        kernels=kernels,
+        gradient_bytes=sum(trace.sizes[v.size].constant for v in trace.variables if v.role is Role.WEIGHT),
+    )
+
+
+def _moved(trace: StepTrace, operation: Operation, kind: str) -> Size:
+    if kind in NO_KERNEL or kind == COLLECTIVE:  # the time of a reduction goes by the link between GPUs
+        return Size()
+    made = [trace.sizes[value.size] for value in map(trace.values.__getitem__, operation.makes) if value.alias < 0]
+    if operation.makes and not made:
+        return Size()  # another name for what is there
+    if kind in PICKING:
+        return _sum(made + made)
+    read = [trace.sizes[_behind(trace, value)] for value in set(operation.reads)]
+    if operation.access is Access.UPDATE:
+        own = trace.sizes[trace.variables[operation.variable].size]
+        return _sum([*read, own, own])
+    if operation.access is Access.REPLACE:
+        return Size()  # the variable takes over a buffer that was written before
+    return _sum(read + made)
+
+
+def _parameters(trace: StepTrace) -> Size:
+    """A compiled program reads its parameters where they lie: weights forward, backward and to be updated, and what is
+    updated is written."""
+    touched = {op.variable for op in trace.operations if op.access in (Access.REPLACE, Access.UPDATE)}
+    times = {Role.WEIGHT: 3, Role.FROZEN: 2, Role.OPTIMIZER: 1}
+    return _sum(
+        trace.sizes[variable.size]
+        for number, variable in enumerate(trace.variables)
+        for _ in range(times.get(variable.role, 0) + (number in touched))
+    )
+
+
+def _behind(trace: StepTrace, value: int) -> int:
+    """The size of the buffer behind a value."""
+    while trace.values[value].alias >= 0:
+        value = trace.values[value].alias
+    return trace.values[value].size
+
+
+def _sum(sizes: Iterable[Size]) -> Size:
+    constant = slope = square = 0
+    for size in sizes:
+        constant, slope, square = constant + size.constant, slope + size.slope, square + size.square
+    return Size(constant, slope, square)

@@ -1,0 +1,307 @@
+"""The plan: how to train one model on one or several kinds of devices, written down for a training script.
+
+    plan.training.global_batch = rung.per_gpu_batch x entry.gpus x rung.accumulate   (the last share may be smaller)
+
+A plan is data. Nothing in it is ever executed: names are looked up in lists, and an environment variable that is not on
+the list of those that only tune memory is refused. Standard library only: training scripts import this.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Annotated
+
+from planner_app.core.model.setup import Jit, Optimizer, Option, Precision, Setup
+from planner_app.errors import PlanError
+
+VERSION = 1
+MOST = 1 << 31  # samples, GPUs, steps: beyond it, a number is a mistake
+MOST_BYTES = 1 << 60
+MOST_LETTERS = 4000
+MOST_ENTRIES = 1000  # of any list or table in a plan
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a number may be, both ends included."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What a text may look like, and how to say so."""
+
+    pattern: str
+    example: str
+
+
+Count = Annotated[int, Range(1, MOST)]
+Bytes = Annotated[int, Range(0, MOST_BYTES)]
+Date = Annotated[str, Pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-16T05:00:00Z")]
+Digest = Annotated[str, Pattern(r"([0-9a-f]{64})?", "64 hexadecimal digits, or nothing")]
+Address = Annotated[str, Pattern(r"[A-Za-z0-9_.\-]{1,253}:\d{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:\d{1,5}", "gpu-1:2222")]
+
+
+class SourceKind(StrEnum):
+    """How a figure came about."""
+
+    ESTIMATE = "estimate"
+    COMPILE = "compile"
+    MEASURED = "measured"
+
+
+class DeviceKind(StrEnum):
+    GPU = "gpu"
+    CPU = "cpu"
+
+
+class Allocator(StrEnum):
+    """TensorFlow's own, or CUDA's, which fragments less and can't be planned as closely."""
+
+    BFC = "bfc"
+    CUDA_MALLOC_ASYNC = "cuda_malloc_async"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a figure comes from: how, with which versions of what, when, and on what if it was measured."""
+
+    kind: SourceKind
+    versions: Mapping[str, str]
+    date: Date
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """In use on one GPU, as TensorFlow's allocator counts it; `device_bytes` is what nvidia-smi would say."""
+
+    expected_bytes: Bytes
+    low_bytes: Bytes
+    high_bytes: Bytes
+    device_bytes: Bytes
+    source: Source
+
+    def __post_init__(self) -> None:
+        if not self.low_bytes <= self.expected_bytes <= self.high_bytes:
+            raise PlanError(
+                f"a peak of {self.expected_bytes} bytes is expected between {self.low_bytes} and {self.high_bytes}: "
+                "the low end can't be above it, nor the high end below"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One way to train with the plan's global batch. `jit` says whether the step is compiled by XLA."""
+
+    per_gpu_batch: Count
+    accumulate: Count
+    precision: Precision
+    jit: bool
+    peak: Peak
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDevice:
+    """Attributes:
+    capacity_bytes: What TensorFlow's allocator may take; None without a limit.
+    """
+
+    name: str
+    kind: DeviceKind
+    total_bytes: Bytes | None
+    compute_capability: tuple[int, int] | None
+    capacity_bytes: Bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """How TensorFlow is to take the GPU's memory.
+
+    Attributes:
+        growth: Bit by bit instead of all at the start.
+        limit_bytes: At most so much of each GPU; None for all that TensorFlow takes by itself.
+    """
+
+    growth: bool = False
+    limit_bytes: Bytes | None = None
+    allocator: Allocator = Allocator.BFC
+
+    def __post_init__(self) -> None:
+        if self.growth and self.limit_bytes is not None:
+            raise PlanError("TensorFlow takes either a limit or growth, not both: leave one of them out")
+
+
+# Variables that tune how memory is taken, and the values that do no more than that. TF_XLA_FLAGS and XLA_FLAGS can name
+# folders to write to and programs to run, so only flags that are numbers pass.
+ENVIRONMENT = {
+    "KERAS_BACKEND": "tensorflow",
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true|false",
+    "TF_GPU_ALLOCATOR": "cuda_malloc_async",
+    "TF_CPU_ALLOCATOR_USE_BFC": "[01]",
+    "TF_CPU_BFC_MEM_LIMIT_IN_MB": r"\d{1,9}",
+    "TF_ENABLE_ONEDNN_OPTS": "[01]",
+    "TF_DEVICE_MIN_SYS_MEMORY_IN_MB": r"\d{1,9}",
+    "TF_CUDNN_WORKSPACE_LIMIT_IN_MB": r"\d{1,9}",
+    "TF_CUDNN_USE_AUTOTUNE": "[01]",
+    "TF_XLA_FLAGS": r"--tf_xla_auto_jit=\d",
+    "XLA_FLAGS": r"--xla_gpu_autotune_level=\d",
+    "CUDA_VISIBLE_DEVICES": r"(\d{1,3}|GPU-[0-9a-f-]{1,40}|MIG-[0-9a-f-]{1,40})(,(\d{1,3}|GPU-[0-9a-f-]{1,40}))*",
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID|FASTEST_FIRST",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How to train on one kind of device. `rungs` stand in the order in which they are tried, each needing less."""
+
+    device: PlannedDevice
+    gpus: Count
+    memory: MemorySettings
+    environment: Mapping[str, str]
+    rungs: tuple[Rung, ...]
+
+    def __post_init__(self) -> None:
+        if not self.rungs:
+            raise PlanError("there is no rung: expected at least one way to train")
+        for name, value in self.environment.items():
+            allowed = ENVIRONMENT.get(name)
+            if allowed is None:
+                raise PlanError(f"a plan can't set {name!r}: it may set {', '.join(ENVIRONMENT)}")
+            if not re.fullmatch(allowed, value, re.ASCII):
+                raise PlanError(f"a plan can't set {name} to {value[:80]!r}: that is no value which only tunes memory")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedModel:
+    """Which model. The file is never opened by a plan: `sha256` tells whether it is still the same.
+
+    Attributes:
+        file: The model's file name, or `file.py:function`, without its folder.
+        parameters: Numbers that are trained; `weights` says in how many arrays, `fingerprint` is of their sizes.
+    """
+
+    name: str
+    file: str
+    format: str
+    sha256: Digest
+    parameters: Annotated[int, Range(0, MOST_BYTES)]
+    weights: Annotated[int, Range(0, MOST)]
+    fingerprint: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOptimizer:
+    name: Annotated[str, Pattern(r"[a-z][a-z0-9_]{0,60}", "adam")]
+    options: Mapping[str, Option]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What stays the same on every rung. `sizes` are those of inputs, without the batch, where they were chosen."""
+
+    global_batch: Count
+    optimizer: PlannedOptimizer
+    loss: str
+    freeze: tuple[str, ...]
+    remat: str
+    sizes: Mapping[str, tuple[Count, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class InputPlan:
+    """The input pipeline in host memory. `host_bytes` is sample bytes times what prefetch, shuffle and cache hold."""
+
+    sample_bytes: Bytes
+    prefetch_batches: Annotated[int, Range(0, MOST)]
+    shuffle_samples: Annotated[int, Range(0, MOST_BYTES)]
+    cached_samples: Annotated[int, Range(0, MOST_BYTES)]
+    host_bytes: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Attributes:
+    versions: Of plimsoll, TensorFlow and Keras, when the plan was made.
+    hosts: Machines to train on together, each with an equal part of the GPUs; none means this one.
+    devices: An entry for each kind of device; a script takes the one it runs on.
+    """
+
+    schema_version: int
+    created: Date
+    versions: Mapping[str, str]
+    model: PlannedModel
+    training: Training
+    devices: tuple[Entry, ...]
+    hosts: tuple[Address, ...]
+    input: InputPlan
+    warnings: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.devices:
+            raise PlanError("there is no device: expected at least one")
+        names = [entry.device.name.casefold() for entry in self.devices]
+        if len(set(names)) < len(names):
+            raise PlanError(f"a device has two entries: {', '.join(entry.device.name for entry in self.devices)}")
+        if len(set(self.hosts)) < len(self.hosts):
+            raise PlanError(f"a host is named twice in {', '.join(self.hosts)}")
+        for entry in self.devices:
+            if self.hosts and entry.gpus % len(self.hosts):
+                raise PlanError(f"{entry.gpus} GPUs can't be shared out evenly over {len(self.hosts)} hosts")
+            for rung in entry.rungs:
+                check_rung(rung, entry.gpus, self.training.global_batch)
+
+    def setup(self, entry: Entry, rung: Rung) -> Setup:
+        """One rung as a setup to estimate or measure."""
+        return Setup(
+            batch=self.training.global_batch,
+            precision=rung.precision,
+            gpus=entry.gpus,
+            accumulate=rung.accumulate,
+            optimizer=Optimizer(self.training.optimizer.name, tuple(sorted(self.training.optimizer.options.items()))),
+            jit=Jit.ON if rung.jit else Jit.OFF,
+            freeze=self.training.freeze,
+            remat=self.training.remat,
+            sizes=tuple(self.training.sizes.items()),
+            loss=self.training.loss,
+        )
+
+    def with_peak(self, device: str, rung: int, peak: Peak) -> "Plan":
+        """The same plan with a better figure for one rung: compiled, or measured."""
+        return replace(
+            self,
+            devices=tuple(
+                replace(
+                    entry,
+                    rungs=tuple(replace(r, peak=peak) if n == rung else r for n, r in enumerate(entry.rungs)),
+                )
+                if entry.device.name.casefold() == device.casefold()
+                else entry
+                for entry in self.devices
+            ),
+        )
+
+
+def check_rung(rung: Rung, gpus: int, global_batch: int) -> None:
+    """The three numbers and the batch belong together, so none of them can be changed alone."""
+    share = -(-global_batch // (gpus * rung.accumulate))
+    if global_batch < gpus * rung.accumulate or rung.per_gpu_batch != share:
+        raise PlanError(
+            f"{rung.per_gpu_batch} samples on each of {gpus} GPUs in {rung.accumulate} steps is not the global batch "
+            f"of {global_batch}"
+        )
+
+
+def fits(entry: Entry, rung: Rung) -> bool | None:
+    """Whether the expected peak is within the device's capacity; None without a limit."""
+    capacity = entry.device.capacity_bytes
+    return None if capacity is None else rung.peak.expected_bytes <= capacity
+
+
+def fingerprint(sizes: Iterable[int]) -> str:
+    """Of the arrays that are trained: SHA-256 of their sizes in ascending order, joined by commas."""
+    return hashlib.sha256(",".join(map(str, sorted(sizes))).encode()).hexdigest()

@@ -1,0 +1,129 @@
+"""A replay's buffers through the allocator: how many bytes are in use when most are."""
+
+from dataclasses import dataclass
+from random import Random
+
+from planner_app.core.model.trace import StepTrace
+from planner_app.core.replay.bfc import Allocator
+from planner_app.core.replay.liveness import Buffers
+
+NO_LIMIT = 1 << 62
+# A constant is a few numbers: a chunk of the smallest size each.
+CONSTANT_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The moment when most is in use.
+
+    Attributes:
+        in_use_bytes: The allocator's chunks.
+        move: The move in the replay that brought it about.
+        pool_bytes: Taken from the device by then, in use or not.
+    """
+
+    in_use_bytes: int
+    move: int
+    pool_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How the pool lies when the first step starts: other in every process, and decisive for who gets which hole.
+
+    Attributes:
+        small: Small buffers that were taken before, every other one given back: Keras makes some while it builds.
+        seed: The order in which the variables got their values; 0: as they stand in the model.
+    """
+
+    small: int = 0
+    seed: int = 0
+
+
+AS_LOADED = Start()
+STARTS = tuple(Start(small=100, seed=seed) for seed in range(1, 6))
+
+
+def allocate(
+    trace: StepTrace,
+    buffers: Buffers,
+    batch: int,
+    *,
+    growth: bool = True,
+    limit_bytes: int = NO_LIMIT,
+    start: Start = AS_LOADED,
+    book: list[int] | None = None,
+) -> Peak | None:
+    """The peak of the last step, or None when memory runs out before.
+
+    `book`, if given, gets the bytes in use after each move of the last step.
+
+    Each variable's value arrives in a buffer of its own (loaded from a file or made by an initializer) before the
+    variable takes a copy, so a pool that grows has room to spare when the first step starts. Which comes first is
+    nobody's choice: assignments are independent of each other. Constants follow when that is over: their kernels are
+    made with the step's executor (constant_op.cc).
+    """
+    sizes = [size.at(batch) for size in trace.sizes]
+    allocator = Allocator(limit_bytes, growth)
+    chunks: dict[int, int] = {}
+    size, moves = buffers.size, buffers.moves
+    order = [moves[place] for place in range(buffers.before)]
+    random = Random(start.seed)
+    if start.seed:
+        random.shuffle(order)
+    for chunk in [allocator.allocate(1) for _ in range(start.small)][::2]:
+        allocator.free(chunk)
+    loading = [allocator.allocate(sizes[size[variable]]) for variable in order] if growth else []
+    if start.seed:
+        random.shuffle(order)
+    for variable in order:
+        chunks[variable] = allocator.allocate(sizes[size[variable]])
+    if min((0, *loading, *chunks.values())) < 0:
+        return None
+    for chunk in loading:
+        allocator.free(chunk)
+    folded = (sizes[trace.values[value].size] for value in buffers.constants)
+    kept = [allocator.allocate(constant_bytes) for constant_bytes in (*folded, *trace.constants_at(batch))]
+    kept += [allocator.allocate(CONSTANT_BYTES) for _ in range(trace.constant_bytes // CONSTANT_BYTES + 1)]
+    if min(kept) < 0:
+        return None
+    peak, at = allocator.in_use_bytes, buffers.before - 1
+    for place in range(buffers.before, len(moves)):
+        move = moves[place]
+        if move >= 0:
+            chunk = allocator.allocate(sizes[size[move]])
+            if chunk < 0:
+                return None
+            chunks[move] = chunk
+            if place >= buffers.last_step and allocator.in_use_bytes > peak:
+                peak, at = allocator.in_use_bytes, place
+        else:
+            allocator.free(chunks.pop(~move))
+        if book is not None and place >= buffers.last_step:
+            book.append(allocator.in_use_bytes)
+    return Peak(peak, at, allocator.pool_bytes)
+
+
+def live(trace: StepTrace, buffers: Buffers, batch: int) -> tuple[int, int]:
+    """Most bytes requested at one moment of the last step, scratch not counted, and the move that brings it about."""
+    sizes = [size.at(batch) for size in trace.sizes]
+    size, scratch = buffers.size, buffers.scratch
+    total = state_bytes(trace, buffers, batch) - sum(sizes[variable.size] for variable in trace.variables)
+    peak, at = 0, 0
+    for place, move in enumerate(buffers.moves):
+        if move >= 0:
+            if not scratch[move]:
+                total += sizes[size[move]]
+                if total > peak and place >= buffers.last_step:
+                    peak, at = total, place
+        elif not scratch[~move]:
+            total -= sizes[size[~move]]
+    return peak, at
+
+
+def state_bytes(trace: StepTrace, buffers: Buffers, batch: int) -> int:
+    """What lives between steps: variables, inputs, constants."""
+    sizes = [size.at(batch) for size in trace.sizes]
+    folded = sum(sizes[trace.values[value].size] for value in buffers.constants)
+    grown = sum(trace.constants_at(batch))
+    return sum(sizes[variable.size] for variable in trace.variables) + folded + grown + trace.constant_bytes

@@ -1,0 +1,30 @@
+"""Whether a batch gets through an allocator with a limit: replayed, chunk by chunk, as it would run.
+
+Bytes in use are not the whole truth there: memory runs out when no hole is large enough, however many there are.
+"""
+
+from planner_app.core.estimate.curve import largest_batch
+from planner_app.core.replay.allocate import allocate
+from planner_app.core.replay.memory import Memory
+
+
+def gets_through(memory: Memory, batch: int, limit_bytes: int) -> bool:
+    """Out of one region that has the whole limit, as on a GPU."""
+    buffers = memory.buffers(batch)
+    return allocate(memory.trace, buffers, batch, growth=False, limit_bytes=limit_bytes) is not None
+
+
+def largest_through(memory: Memory, limit_bytes: int) -> int:
+    """The largest batch that gets through, 0 for none; found by halving below what fits by bytes in use alone."""
+    most = largest_batch(memory, limit_bytes)
+    if memory.xla or most.bound or not most.batch:
+        return most.batch
+    below, above = 0, most.batch + 1
+    middle = most.batch
+    while above - below > 1:
+        if gets_through(memory, middle, limit_bytes):
+            below = middle
+        else:
+            above = middle
+        middle = (below + above) // 2
+    return below

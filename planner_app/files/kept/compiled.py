@@ -1,0 +1,43 @@
+"""Programs and what the compiler said of them, kept on disk: the same program for the same GPU is compiled once."""
+
+import hashlib
+from collections.abc import Mapping
+
+from planner_app.core.compile.check import Compiled, Program
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Jit, StepSetup
+from planner_app.files.kept.traces import TraceCache, installed_version, trace_key
+
+FORMAT = "plimsoll compiled 1"
+COMPILER = ("jax", "jaxlib", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
+
+
+class CompileCache(TraceCache):
+    """In the traces' folder, under the same rules: what does not match its digest is made anew."""
+
+    def program(self, key: str) -> Program | None:
+        return self._read(key, "program", Program)
+
+    def compiled(self, key: str) -> Compiled | None:
+        return self._read(key, "compiled", Compiled)
+
+    def keep_program(self, key: str, program: Program) -> None:
+        self._write(key, "program", program)
+        self._prune()
+
+    def keep_compiled(self, key: str, compiled: Compiled) -> None:
+        self._write(key, "compiled", compiled)
+
+
+def program_key(model: CheckedModel, step: StepSetup, batch: int, jit: Jit) -> str:
+    """A program depends on what its trace depends on, and on the batch; it names the compiler that will be asked."""
+    return _digest(FORMAT, trace_key(model, step), str(batch), str(jit), *map(installed_version, COMPILER))
+
+
+def compiled_key(program: str, target: str, versions: Mapping[str, str]) -> str:
+    """What a compiler makes of a program depends on its digest, the target and the compiler."""
+    return _digest(FORMAT, program, target, *(f"{name} {versions[name]}" for name in sorted(versions)))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]

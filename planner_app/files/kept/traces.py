@@ -1,0 +1,121 @@
+"""Traces and the points worked out from them, kept on disk: opening a model again is instant.
+
+An entry says what it was made from and carries a digest. Whatever does not match is made anew, never trusted.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterable
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+import planner_app
+from planner_app import __version__
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.trace import StepTrace
+from planner_app.core.replay.memory import Point
+from planner_app.files.home import cache_folder
+from planner_app.files.writing import BEGIN, keep
+
+T = TypeVar("T")
+
+FORMAT = "plimsoll trace 2"
+MOST_BYTES = 1 << 30  # of the whole folder; the oldest entries go first
+FOLDER_VARIABLE = "PLIMSOLL_CACHE"
+
+
+class TraceCache:
+    """One folder. A folder that can't be written is no error: nothing is remembered then."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        given = os.environ.get(FOLDER_VARIABLE)
+        self.folder = folder or (Path(given) if given else cache_folder() / "traces")
+
+    def trace(self, key: str) -> StepTrace | None:
+        return self._read(key, "trace", StepTrace)
+
+    def points(self, key: str) -> tuple[Point, ...]:
+        return self._read(key, "points", tuple[Point, ...]) or ()
+
+    def keep_trace(self, key: str, trace: StepTrace) -> None:
+        self._write(key, "trace", trace)
+        self._prune()
+
+    def keep_points(self, key: str, points: Iterable[Point]) -> None:
+        self._write(key, "points", tuple(points))
+
+    def _path(self, key: str, kind: str) -> Path:
+        return self.folder / f"{key}.{kind}"
+
+    def _read(self, key: str, kind: str, type_: type[T]) -> T | None:
+        try:
+            head, _, body = self._path(key, kind).read_bytes().partition(b"\n")
+            if head.decode() != _head(key, kind, body):
+                return None
+            return msgspec.json.decode(body, type=type_)
+        except (OSError, UnicodeDecodeError, msgspec.MsgspecError, RecursionError):
+            return None
+
+    def _write(self, key: str, kind: str, value: object) -> None:
+        body = msgspec.json.encode(value)
+        keep(self._path(key, kind), _head(key, kind, body).encode() + b"\n" + body)
+
+    def _prune(self) -> None:
+        """What another process has removed, or is writing, is not counted; what can't be removed stays."""
+        entries = []
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(self.folder):
+                if entry.is_file(follow_symlinks=False) and not entry.name.startswith(BEGIN):
+                    with contextlib.suppress(OSError):
+                        entries.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if total <= MOST_BYTES:
+                return
+            with contextlib.suppress(OSError):
+                Path(path).unlink()
+            total -= size
+
+
+def trace_key(model: CheckedModel, setup: StepSetup) -> str:
+    """A trace depends on the configuration, the setup, the user's own code and the versions, and on nothing else."""
+    custom = (model.custom or "").rpartition(":")[0] if model.format == "python" else model.custom
+    parts = [
+        FORMAT,
+        _own_code(),
+        *(installed_version(package) for package in ("tensorflow", "keras")),
+        msgspec.json.encode(model.config, order="deterministic").hex(),
+        msgspec.json.encode(model.compile_config, order="deterministic").hex(),
+        model.custom or "",
+        hashlib.sha256(Path(custom).read_bytes()).hexdigest() if custom and Path(custom).is_file() else "",
+        msgspec.json.encode(setup).hex(),
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
+
+
+def _head(key: str, kind: str, body: bytes) -> str:
+    return f"{FORMAT} {kind} {key} {hashlib.sha256(body).hexdigest()}"
+
+
+@cache
+def _own_code() -> str:
+    """A digest of the code that makes traces and points: a change to the physics must not meet old figures."""
+    package = Path(planner_app.__file__).parent
+    digest = hashlib.sha256(__version__.encode())
+    for folder in ("core", "worker"):
+        for source in sorted((package / folder).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def installed_version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

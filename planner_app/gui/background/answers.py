@@ -1,0 +1,152 @@
+"""Answers that take longer than a frame, worked out in the background: the last that was asked for comes first."""
+
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from planner_app.core.estimate.curve import LargestBatch, largest_batch
+from planner_app.core.estimate.estimate import Estimate, estimate
+from planner_app.core.hardware.device import Device
+from planner_app.core.measure.calibration import Calibration, calibrated
+from planner_app.core.model.setup import Setup
+from planner_app.core.replay.memory import Memory
+from planner_app.errors import PlannerError
+
+# A slider on its way asks for something else in a moment: until it rests, drawing has the processor to itself.
+REST_SECONDS = 0.06
+# The thread that draws waits so long for the one that works, at every turn; Python's 5 ms are a third of a frame.
+TURN_SECONDS = 0.001
+MOST_KEPT = 1024
+PAUSE_MS = 20  # about a frame: nobody sees more than one redraw in it
+
+
+class Question(Hashable, Protocol):
+    def answer(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateOf:
+    """One setup in full: terms, layers, what is alive at the peak."""
+
+    memory: Memory
+    setup: Setup
+    device: Device
+    learnt: Calibration | None = None
+
+    def answer(self) -> Estimate:
+        found = estimate(self.memory, self.setup, self.device)
+        return found if self.learnt is None else calibrated(found, self.learnt)
+
+
+@dataclass(frozen=True, slots=True)
+class LargestOf:
+    """The largest per-GPU batch within a limit."""
+
+    memory: Memory
+    limit_bytes: int
+
+    def answer(self) -> LargestBatch:
+        return largest_batch(self.memory, self.limit_bytes)
+
+
+class Answers(QObject):
+    """Ask as often as you like: what is known is answered at once, the rest follows with `answered`.
+
+    Each asker has a name; what it asked before and did not get yet is dropped.
+    """
+
+    answered = Signal()
+    _worked_out = Signal()  # in the thread that works; `answered` follows in the one that asks
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self.answered)
+        self._worked_out.connect(self._on_worked_out)
+        self._known: OrderedDict[Question, Any] = OrderedDict()
+        self._open: dict[str, list[Question]] = {}
+        self._passing: dict[str, tuple[Question, ...]] = {}
+        self._changed = threading.Condition()
+        self._closed, self._asked = False, 0.0
+        self._thread: threading.Thread | None = None
+
+    def ask(self, asker: str, questions: Sequence[Question], *, passing: bool = False) -> list[Any]:
+        """What is known of each; None for what is not, yet or ever.
+
+        Answers that are large are asked for in `passing`: they are forgotten when the asker asks for others.
+        """
+        with self._changed:
+            for old in self._passing.pop(asker, ()):
+                if old not in questions:
+                    self._known.pop(old, None)
+            if passing:
+                self._passing[asker] = tuple(questions)
+            missing = [question for question in questions if question not in self._known]
+            before = self._open.pop(asker, [])
+            if any(question not in before for question in missing):
+                self._asked = time.monotonic()
+            if missing:
+                self._open[asker] = missing
+                self._start()
+                self._changed.notify()
+            return [self._known.get(question) for question in questions]
+
+    def ask_one(self, asker: str, question: Question | None) -> Any:
+        return None if question is None else self.ask(asker, [question])[0]
+
+    def forget(self) -> None:
+        with self._changed:
+            self._open.clear()
+            self._known.clear()
+
+    @property
+    def idle(self) -> bool:
+        with self._changed:
+            return not any(self._open.values())
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _start(self) -> None:
+        if self._thread is None and not self._closed:
+            sys.setswitchinterval(TURN_SECONDS)
+            self._thread = threading.Thread(target=self._serve, name="answers", daemon=True)
+            self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closed and not any(self._open.values()):
+                    self._changed.wait()
+                if self._closed:
+                    return
+                if (left := self._asked + REST_SECONDS - time.monotonic()) > 0:
+                    self._changed.wait(left)
+                    continue
+                asker = [asker for asker, questions in self._open.items() if questions][-1]
+                question = self._open[asker][0]
+            try:
+                answer = question.answer()
+            except PlannerError:  # a trace that is gone and can't be made again: said where traces are made
+                answer = None
+            with self._changed:
+                if question in self._open.get(asker, ()):  # forgotten meanwhile: it must not come back
+                    self._open[asker].remove(question)
+                    self._known[question] = answer
+                    while len(self._known) > MOST_KEPT:
+                        self._known.popitem(last=False)
+            self._worked_out.emit()
+
+    def _on_worked_out(self) -> None:
+        if not self._pause.isActive():
+            self._pause.start()

@@ -1,0 +1,164 @@
+"""Makes the traces that the chart needs, in the background: the most wanted first, what nobody wants any more never."""
+
+import threading
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QObject, Signal
+
+from planner_app.core.estimate.curve import anchors
+from planner_app.core.model.setup import StepSetup
+from planner_app.core.replay.memory import Memory
+from planner_app.errors import Cancelled, PlannerError
+from planner_app.jobs.protocol import Progress
+from planner_app.jobs.warm import WarmWorker
+from planner_app.planner.tracer import Tracer, alike
+
+LANES = 2  # TensorFlow takes half a gigabyte in each; more lanes than this were no faster on two cores
+MOST_BATCH = 1 << 17  # of one GPU, on a chart
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Memory of these steps, over batches until it exceeds `up_to_bytes`."""
+
+    tracer: Tracer
+    steps: tuple[StepSetup, ...]
+    up_to_bytes: int
+
+
+@dataclass(slots=True)
+class _Lane:
+    worker: WarmWorker = field(default_factory=WarmWorker)
+    step: StepSetup | None = None
+    last: StepSetup | None = None
+    tracer: Tracer | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    text: str = ""
+
+
+class Traces(QObject):
+    """Signals carry the tracer that a wish came with: an answer for a model that is gone is told by it."""
+
+    traced = Signal(object, object, object)  # tracer, step, memory: again when more batches are known
+    failed = Signal(object, object, str)  # tracer, step, why
+    progressed = Signal(int, int, str)  # steps done, wanted, and what is being done
+
+    def __init__(self, lanes: int = LANES) -> None:
+        super().__init__()
+        self._changed = threading.Condition()
+        self._wish: Wish | None = None
+        self._done: set[tuple[Tracer, StepSetup, int]] = set()
+        self._closed = False
+        self._lanes = [_Lane() for _ in range(lanes)]
+        self._threads: list[threading.Thread] = []
+
+    def want(self, wish: Wish | None) -> None:
+        """From now on this, and nothing else. What is being made and still wanted goes on."""
+        with self._changed:
+            if wish is None or (self._wish is not None and wish.tracer is not self._wish.tracer):
+                self._done.clear()
+            self._wish = wish
+            for lane in self._lanes:
+                if lane.step is not None and not self._wanted(lane):
+                    lane.cancelled.set()
+            if wish is not None and not self._threads and not self._closed:
+                self._threads = [threading.Thread(target=self._serve, args=(lane,)) for lane in self._lanes]
+                for thread in self._threads:
+                    thread.start()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Cancel everything and wait until no child is left."""
+        with self._changed:
+            self._closed = True
+            for lane in self._lanes:
+                lane.cancelled.set()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        for lane in self._lanes:
+            lane.worker.close()
+
+    def _wanted(self, lane: _Lane) -> bool:
+        wish = self._wish
+        return wish is not None and lane.tracer is wish.tracer and lane.step in wish.steps
+
+    def _serve(self, lane: _Lane) -> None:
+        while self._serve_once(lane):
+            pass  # a lane that waits holds on to no model
+
+    def _serve_once(self, lane: _Lane) -> bool:
+        with self._changed:
+            while not self._closed and not self._next(lane):
+                self._changed.wait()
+            if self._closed or self._wish is None:
+                return False
+            wish = self._wish
+            lane.cancelled = threading.Event()
+        self._make(lane, wish)
+        with self._changed:
+            lane.step = lane.tracer = None
+            self._say()
+        return True
+
+    def _next(self, lane: _Lane) -> bool:
+        """Take the first step that is wanted, not done, and not of a group another lane is busy with."""
+        wish = self._wish
+        if wish is None:
+            return False
+        busy = [other.step for other in self._lanes if other is not lane and other.tracer is wish.tracer]
+        groups = alike(wish.steps)
+        groups.sort(key=lambda group: lane.last not in group)  # its worker has that step traced already
+        for group in groups:
+            if any(step in group for step in busy):
+                continue
+            for step in group:
+                if (wish.tracer, step, wish.up_to_bytes) not in self._done:
+                    lane.step, lane.last, lane.tracer = step, step, wish.tracer
+                    return True
+        return False
+
+    def _make(self, lane: _Lane, wish: Wish) -> None:
+        step = lane.step
+        if step is None:
+            return
+
+        def on_progress(event: Progress) -> None:
+            lane.text = f"{step.precision}: {event.text}"
+            with self._changed:
+                self._say()
+
+        try:
+            memory = wish.tracer.trace(step, lane.worker, on_progress, lane.cancelled)
+            self._measure_out(lane, wish, step, memory)
+        except Cancelled:
+            return
+        except PlannerError as error:
+            self.failed.emit(wish.tracer, step, str(error))
+        with self._changed:
+            if self._wish is not None and self._wish.tracer is wish.tracer:
+                self._done.add((wish.tracer, step, wish.up_to_bytes))
+
+    def _measure_out(self, lane: _Lane, wish: Wish, step: StepSetup, memory: Memory) -> None:
+        """Points over the batch, until they leave the chart."""
+        known = {point.batch for point in memory.points}
+        for batch in anchors(MOST_BATCH):
+            if lane.cancelled.is_set():
+                raise Cancelled("Cancelled.")
+            new = batch not in known
+            point = memory.point(batch)
+            if point.in_use_bytes > wish.up_to_bytes:
+                break
+            if new and batch in (1, 8, 64, 512):
+                self.traced.emit(wish.tracer, step, memory)
+        wish.tracer.keep()
+        self.traced.emit(wish.tracer, step, memory)
+
+    def _say(self) -> None:
+        wish = self._wish
+        if wish is None:
+            self.progressed.emit(0, 0, "")
+            return
+        done = sum((wish.tracer, step, wish.up_to_bytes) in self._done for step in wish.steps)
+        texts = [lane.text for lane in self._lanes if lane.step is not None and lane.text]
+        self.progressed.emit(done, len(wish.steps), texts[0] if texts else "")

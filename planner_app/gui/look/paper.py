@@ -1,0 +1,95 @@
+"""Pieces of rich text for panels that tell something in sentences. Whatever comes in is text, never markup."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from PySide6.QtGui import QFontDatabase, QPalette
+from PySide6.QtWidgets import QFrame, QLabel, QTextBrowser
+
+from planner_app.gui.look.theme import Theme
+
+GAP = 6  # pixels between paragraphs
+
+
+class Paper(QTextBrowser):
+    """Read, scrolled, selected and copied; nothing in it can be clicked."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setOpenLinks(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.document().setDocumentMargin(8)
+        self._shown = ""
+
+    def show_text(self, html: str) -> None:
+        """What is there already keeps its place."""
+        if html != self._shown:
+            self._shown = html
+            self.setHtml(html)
+
+
+def paragraph(text: str, colour: str = "", *, bold: bool = False, gap: int = GAP) -> str:
+    return f'<p style="margin:0 0 {gap}px 0;{_colour(colour)}">{_bold(text) if bold else escape(text)}</p>'
+
+
+def heading(text: str, theme: Theme) -> str:
+    return f'<p style="margin:{GAP}px 0 2px 0;color:{theme.muted}">{escape(text)}</p>'
+
+
+def points(texts: Iterable[str]) -> str:
+    items = "".join(f'<li style="margin-bottom:2px">{escape(text)}</li>' for text in texts)
+    return f'<ul style="margin:0 0 {GAP}px 0;-qt-list-indent:0;margin-left:14px">{items}</ul>'
+
+
+def code(lines: Sequence[str], theme: Theme) -> str:
+    """As it stands, on ground of its own."""
+    text = "\n".join(map(escape, lines))
+    return (
+        f'<table width="100%" cellpadding="6" style="margin:0 0 {GAP}px 0" bgcolor="{theme.raised}"><tr><td>'
+        f'<pre style="margin:0;white-space:pre-wrap;{_fixed()}">{text}</pre></td></tr></table>'
+    )
+
+
+def facts(rows: Iterable[Sequence[str]], theme: Theme, header: Sequence[str] = ()) -> str:
+    """Names on the left, what they are beside them."""
+    head = "".join(_cell(text, theme.muted) for text in header)
+    body = "".join(
+        f"<tr>{_cell(name, theme.muted)}{''.join(_cell(value) for value in values)}</tr>" for name, *values in rows
+    )
+    return (
+        f'<table cellspacing="0" cellpadding="0" style="margin:0 0 {GAP}px 0">'
+        f"{f'<tr>{head}</tr>' if head else ''}{body}</table>"
+    )
+
+
+def numbered(lines: Iterable[tuple[int, str]], theme: Theme) -> str:
+    """Lines of a file, each with its number."""
+    rows = "".join(
+        f'<tr><td align="right" style="padding:0 8px 3px 0;color:{theme.muted};{_fixed()}">{number}</td>'
+        f'<td><p style="margin:0 0 3px 0;white-space:pre-wrap;{_fixed()}">{escape(text)}</p></td></tr>'
+        for number, text in lines
+    )
+    return f'<table cellspacing="0" cellpadding="0" style="margin:0 0 {GAP}px 0">{rows}</table>'
+
+
+def tint(label: QLabel, colour: str) -> None:
+    palette = label.palette()
+    palette.setColor(QPalette.ColorRole.WindowText, colour)
+    label.setPalette(palette)
+
+
+def _cell(text: str, colour: str = "") -> str:
+    return f'<td style="padding:0 14px 1px 0;{_colour(colour)}">{escape(text)}</td>'
+
+
+def _fixed() -> str:
+    return f"font-family:{QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()}"
+
+
+def _bold(text: str) -> str:
+    return f"<b>{escape(text)}</b>"
+
+
+def _colour(colour: str) -> str:
+    return f"color:{colour}" if colour else ""

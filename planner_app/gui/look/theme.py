@@ -1,0 +1,137 @@
+"""Every colour of the app: tokens of one theme, light or dark. Widgets take them from the palette, charts from here."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication
+
+from planner_app.core.estimate.breakdown import Term
+from planner_app.core.model.setup import Precision
+
+
+class Look(StrEnum):
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Attributes: `surface` is what charts and tables lie on, `window` what is around them."""
+
+    name: str
+    window: str
+    surface: str
+    raised: str
+    text: str
+    muted: str
+    grid: str
+    accent: str
+    on_accent: str
+    good: str
+    warn: str
+    bad: str
+    precisions: tuple[str, ...]
+    terms: tuple[str, ...]
+
+    def precision(self, precision: Precision) -> str:
+        return self.precisions[list(Precision).index(precision)]
+
+    def term(self, term: Term) -> str:
+        return self.terms[list(Term).index(term)]
+
+
+# Hues of lines after Okabe and Ito: colour-blind readers can tell them apart. Terms in the order they are stacked in.
+LIGHT = Theme(
+    name="light",
+    window="#eef1f4",
+    surface="#ffffff",
+    raised="#f7f9fb",
+    text="#17202a",
+    muted="#5d6875",
+    grid="#d5dbe1",
+    accent="#0a62b5",
+    on_accent="#ffffff",
+    good="#1a7f4b",
+    warn="#a86400",
+    bad="#c0332b",
+    precisions=("#0072b2", "#d55e00", "#b0478a", "#c48a00", "#00806a", "#3a3f99"),
+    terms=(
+        "#34568b", "#d1495b", "#7c5cbf", "#2f9c95", "#edae49", "#6b8f71", "#b7b7a4", "#c97b84", "#8d99ae", "#c3cad2",
+        "#9c6b3f",
+    ),
+)  # fmt: skip
+DARK = Theme(
+    name="dark",
+    window="#252b33",
+    surface="#191e24",
+    raised="#2f3740",
+    text="#e7ebef",
+    muted="#9aa5b1",
+    grid="#414b56",
+    accent="#4ea1ef",
+    on_accent="#0b1016",
+    good="#4cc38a",
+    warn="#f0b14a",
+    bad="#f2766e",
+    precisions=("#56b4e9", "#ff8b4d", "#e08ac0", "#f0c648", "#3fd0ac", "#9da2ff"),
+    terms=(
+        "#6f94d2", "#ea7585", "#a78ae6", "#4fc7bf", "#f2c46d", "#93bb99", "#d4d4bf", "#e3a1a9", "#aab6ca", "#59636e",
+        "#c99a6b",
+    ),
+)  # fmt: skip
+
+
+def palette_of(theme: Theme) -> QPalette:
+    role, disabled = QPalette.ColorRole, QPalette.ColorGroup.Disabled
+    palette = QPalette()
+    for colour, roles in {
+        theme.window: (role.Window,),
+        theme.surface: (role.Base,),
+        theme.raised: (role.AlternateBase, role.Button, role.ToolTipBase),
+        theme.text: (role.WindowText, role.Text, role.ButtonText, role.ToolTipText, role.BrightText),
+        theme.muted: (role.PlaceholderText,),
+        theme.accent: (role.Highlight, role.Link, role.Accent),
+        theme.on_accent: (role.HighlightedText,),
+        theme.grid: (role.Mid, role.Midlight, role.Light),
+    }.items():
+        for each in roles:
+            palette.setColor(each, QColor(colour))
+    for each in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(disabled, each, QColor(theme.muted))
+    return palette
+
+
+class Appearance(QObject):
+    """Which theme is on: the user's choice, or the system's while they leave it to the system."""
+
+    changed = Signal()
+
+    def __init__(self, app: QApplication, look: Look = Look.SYSTEM) -> None:
+        super().__init__()
+        self._app, self.look = app, look
+        app.setStyle("Fusion")
+        app.styleHints().colorSchemeChanged.connect(self._on_scheme_changed)
+        self.theme = self._resolved()
+        app.setPalette(palette_of(self.theme))
+
+    def choose(self, look: Look) -> None:
+        self.look = look
+        self._apply()
+
+    def _on_scheme_changed(self) -> None:
+        self._apply()
+
+    def _resolved(self) -> Theme:
+        if self.look is Look.SYSTEM:
+            return DARK if self._app.styleHints().colorScheme() is Qt.ColorScheme.Dark else LIGHT
+        return DARK if self.look is Look.DARK else LIGHT
+
+    def _apply(self) -> None:
+        theme = self._resolved()
+        if theme is not self.theme:
+            self.theme = theme
+            self._app.setPalette(palette_of(theme))
+            self.changed.emit()

@@ -1,0 +1,191 @@
+"""Works out what makes the chosen setup fit, when asked to; keeps up with the choice as long as that costs no trace."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, QTimer
+
+from planner_app.core.advise import Advice, Want, advise
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Setup
+from planner_app.errors import PlannerError, SetupError
+from planner_app.files.devices.catalogue import catalogue
+from planner_app.gui.background.errand import Errand
+from planner_app.gui.background.task import Task
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panel import Panel, Table
+from planner_app.gui.panels.advice.values import AdviceValues, Row, applied_row, asked_text, rows_of
+from planner_app.gui.panels.advice.view import AdviceView
+from planner_app.gui.session import Session
+from planner_app.gui.status import verdict
+from planner_app.jobs.protocol import Progress
+from planner_app.planner.advise import advice_for, want_of
+
+REST_MS = 400  # a slider has come to rest
+NO_MODEL = "Open a model to see what would make it fit."
+NOT_YET = "Each change is traced for real, which takes some seconds: press “Work out advice”."
+STALE = "This list is for another setup than the chosen one: work it out again."
+NOTHING = "No change that was tried makes it fit."
+TABLE = ("use", "change", "code", "before bytes", "after bytes", "limit bytes", "times as long")
+
+
+class AdvicePresenter(QObject):
+    def __init__(self, session: Session, view: AdviceView, appearance: Appearance) -> None:
+        super().__init__(view)
+        self._session, self._view, self._appearance = session, view, appearance
+        self.errand = Errand(session, self)
+        self._advice: Advice | None = None
+        self._asked_at: tuple[Setup, Device] | None = None  # what was chosen when the list was asked for
+        self._asking_at = self._chosen()  # the same, of the list that is being worked out
+        self._tried: tuple[Setup, Device] | None = None  # what was chosen when keeping up was tried last
+        self.values = AdviceValues()
+        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest.timeout.connect(self._follow)
+        session.model_changed.connect(self._on_model_changed)
+        for signal in (session.choice_changed, session.memories_changed, view.shown):
+            signal.connect(self._refresh)
+        self.errand.progressed.connect(self._on_progressed)
+        self.errand.told.connect(self._on_told)
+        self.errand.failed.connect(self._on_failed)
+        self.errand.stopped.connect(self._on_stopped)
+        self.errand.ended.connect(lambda: view.show_working(False))
+        appearance.changed.connect(lambda: view.set_theme(appearance.theme))
+        view.work_clicked.connect(self._on_work_clicked)
+        view.cancel_clicked.connect(self._on_cancel_clicked)
+        view.applied.connect(self._on_applied)
+        self._on_model_changed()
+
+    @property
+    def busy(self) -> bool:
+        return self.errand.busy
+
+    def table(self) -> Table:
+        if self._advice is None:
+            return Table(TABLE, [])
+        rows: list[tuple[object, ...]] = []
+        for use, options in (("fits", self._advice.options), ("helps", self._advice.helpful)):
+            for each in options:
+                text = "; ".join(change.text for change in each.changes)
+                code = "\n".join(line for change in each.changes for line in change.code)
+                sizes = (each.before_bytes, each.after_bytes, each.limit_bytes)
+                rows.append((use, text, code, *sizes, "" if each.slower is None else round(each.slower, 3)))
+        return Table(TABLE, rows)
+
+    # What is shown
+
+    def _refresh(self) -> None:
+        session, choice = self._session, self._session.choice
+        if not self._view.isVisible():
+            return
+        memory = session.memory(choice.setup) if session.opened else None
+        if memory is not None and memory.points:
+            self._view.show_verdict(*verdict(choice, memory, session.learnt(memory)))
+        else:
+            waiting = session.trouble(choice.setup) or "Tracing the training step …"
+            self._view.show_verdict(waiting if session.opened else NO_MODEL, None)
+        self._view.show_batch(choice.setup.batch, choice.setup.gpus * choice.setup.accumulate)
+        self._show()
+
+    def _show(self) -> None:
+        advice, chosen = self._advice, self._chosen()
+        if advice is None:
+            self._put(AdviceValues(note=NOT_YET if self._session.opened else ""))
+            return
+        rows = rows_of(advice)
+        applied = applied_row(rows, *chosen)
+        stale = chosen != self._asked_at and applied is None
+        if stale and chosen != self._tried:
+            self._rest.start()
+        nothing = "" if advice.fits or advice.options or advice.missing else NOTHING
+        self._put(
+            AdviceValues(asked_text(advice), STALE if stale else nothing or advice.calibrated, rows, applied, stale)
+        )
+
+    def _put(self, values: AdviceValues) -> None:
+        if values != self.values:
+            self.values = values
+            self._view.show_values(values, self._appearance.theme)
+
+    def _chosen(self) -> tuple[Setup, Device]:
+        return self._session.choice.setup, self._session.choice.device
+
+    # What is done
+
+    def _want(self, setup: Setup) -> Want:
+        description, device = self._session.description, self._session.choice.device
+        if description is None:
+            raise SetupError(NO_MODEL)
+        return want_of(setup, device, description, catalogue().devices if device.cuda else ())
+
+    def _on_work_clicked(self) -> None:
+        tracer, taught = self._session.tracer, self._session.lessons.taught
+        try:
+            want = self._want(replace(self._session.choice.setup, batch=self._view.batch.value()))
+        except PlannerError as error:
+            self._view.show_trouble(str(error))
+            return
+
+        def deed(task: Task) -> Advice:
+            heard = {"on_progress": task.tell, "on_part": task.hand_over}
+            found = advice_for(tracer, want, taught=taught, **heard, cancelled=task.cancelled)
+            tracer.keep()
+            return found
+
+        self._start(deed)
+        self._view.show_working(True)
+
+    def _follow(self) -> None:
+        """The advice for what is chosen now, if every trace that it needs is there: nothing is said if not."""
+        tracer = self._session.tracer
+        if self.busy or tracer is None or not self._view.isVisible():
+            return
+        self._tried = self._chosen()
+        want, taught = self._want(self._session.choice.setup), self._session.lessons.taught
+        self._start(lambda _: advise(want, dict(tracer.known), taught=taught))
+
+    def _start(self, deed: Callable[[Task], Advice]) -> None:
+        self._asking_at = self._chosen()
+        self.errand.run(deed, self._on_finished)
+
+    def _on_cancel_clicked(self) -> None:
+        if self.errand.busy:
+            self._view.say("Cancelling …")
+            self.errand.cancel()
+
+    def _on_progressed(self, event: Progress) -> None:
+        ways = 0 if self._advice is None else len(self._advice.options)
+        self._view.say(f"{event.text}{f' ({ways} found so far)' if ways else ''}")
+
+    def _on_told(self, advice: Advice) -> None:
+        """What is known so far is shown as it comes."""
+        if advice.options:
+            self._advice, self._asked_at = advice, self._asking_at
+            self._show()
+
+    def _on_finished(self, advice: Advice) -> None:
+        if not advice.missing:
+            self._advice, self._asked_at = advice, self._asking_at
+        self._show()
+
+    def _on_failed(self, *why_and_detail: str) -> None:
+        self._view.show_trouble(*why_and_detail)
+
+    def _on_stopped(self) -> None:
+        self._view.say("Cancelled." if self._advice is None else "Cancelled; the list holds what was found before.")
+
+    def _on_applied(self, row: Row) -> None:
+        setup, device = row.setup, row.device
+        if setup is not None and device is not None:
+            self._session.choose(lambda choice: replace(choice, setup=setup, device=device))
+
+    def _on_model_changed(self) -> None:
+        self.errand.drop()
+        self._advice = self._asked_at = self._tried = None
+        self._view.set_open(self._session.opened is not None)
+        self._refresh()
+
+
+def make(session: Session, appearance: Appearance) -> Panel:
+    view = AdviceView(appearance.theme)
+    presenter = AdvicePresenter(session, view, appearance)
+    return Panel("Advice", view, picture=view, table=presenter.table, shortcut="Alt+9")

@@ -1,0 +1,79 @@
+"""Brings the chosen setup's terms into the panel, and the pinned one's beside them."""
+
+from PySide6.QtCore import QObject, Qt
+
+from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.model.setup import Setup
+from planner_app.gui.background.answers import EstimateOf
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panel import Panel, Table
+from planner_app.gui.panels.breakdown.values import BreakdownValues, TermsAt, areas, breakdown_values, shown_batches
+from planner_app.gui.panels.breakdown.view import BreakdownView
+from planner_app.gui.session import Session
+
+ASKER = "breakdown"
+
+
+class BreakdownPresenter(QObject):
+    def __init__(self, session: Session, view: BreakdownView, appearance: Appearance) -> None:
+        super().__init__(view)
+        self._session, self._view, self._appearance = session, view, appearance
+        self.values = BreakdownValues()
+        signals = (session.model_changed, session.choice_changed, session.memories_changed, session.pinned_changed)
+        for signal in (*signals, session.answers.answered, view.shown):
+            signal.connect(self._refresh)
+        appearance.changed.connect(lambda: view.set_theme(appearance.theme))
+        view.pin_clicked.connect(self._on_pin_clicked)
+        self._refresh()
+
+    def table(self) -> Table:
+        """The areas, batch by batch, and the chosen and the pinned setup."""
+        found, values = [], self.values
+        for place, batch in enumerate(values.areas.batches):
+            found += [("over batch", batch, str(term), sizes[place]) for term, sizes in values.areas.terms]
+        found += [(values.title, values.batch, row.name, row.now_bytes) for row in values.rows]
+        if values.pinned and self._session.pinned:
+            batch = self._session.pinned.setup.batch
+            found += [(f"pinned: {values.pinned}", batch, row.name, row.pinned_bytes) for row in values.rows]
+        return Table(("setup", "batch", "term", "bytes"), found)
+
+    def _refresh(self) -> None:
+        if not self._view.isVisible():
+            return
+        self.values = self._resolved()
+        self._view.show_values(self.values)
+
+    def _resolved(self) -> BreakdownValues:
+        session, choice = self._session, self._session.choice
+        setup = choice.setup
+        memory = session.memory(setup)
+        if session.opened is None:
+            return BreakdownValues()
+        if memory is None or not memory.points:
+            return BreakdownValues(batch=setup.batch, note=session.trouble(setup) or "Tracing the training step …")
+        batches = shown_batches(memory, setup.per_gpu_batch, allocator_limit_bytes(choice.device))
+        pinned = self._pinned()
+        asked = [session.estimate_of(setup), *([pinned[1]] if pinned and pinned[1] else [])]
+        answers = session.answers.ask(ASKER, [*asked, *(TermsAt(memory, batch) for batch in batches)])
+        drawn = areas(batches, answers[len(asked) :], setup.gpus * setup.accumulate)
+        beside: tuple[Setup, Estimate | None] | None = None
+        if pinned:
+            beside = (pinned[0], answers[1] if len(asked) > 1 else None)
+        return breakdown_values(setup, choice.device, drawn, answers[0], beside)
+
+    def _pinned(self) -> tuple[Setup, EstimateOf | None] | None:
+        pinned = self._session.pinned
+        if pinned is None:
+            return None
+        return pinned.setup, self._session.estimate_of(pinned.setup, pinned.device)
+
+    def _on_pin_clicked(self) -> None:
+        self._session.pin(self._session.choice if self._session.pinned is None else None)
+
+
+def make(session: Session, appearance: Appearance) -> Panel:
+    view = BreakdownView(appearance.theme)
+    presenter = BreakdownPresenter(session, view, appearance)
+    area = Qt.DockWidgetArea.RightDockWidgetArea
+    return Panel("Breakdown", view, area, picture=view, table=presenter.table, shortcut="Alt+3")

@@ -1,0 +1,273 @@
+"""The capacity chart as plain values: what is known, resolved into what is to be drawn."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+from planner_app.core.estimate.curve import LargestBatch, level_at
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.runtime import allocator_limit_bytes, context_bytes, free_bytes, min_system_memory_bytes
+from planner_app.core.measure.calibration import Calibration, calibrated_level
+from planner_app.core.model.setup import Precision, StepSetup
+from planner_app.core.replay.memory import Memory
+from planner_app.gui.background.learnt import Learnt, nothing
+from planner_app.gui.choice import Choice
+from planner_app.units import format_bytes
+
+GIB = 1 << 30
+ABOVE_CAPACITY = 1.28  # of the chart, for the part that does not fit and for labels
+WIDTH = 1024  # the largest batch on the chart over the smallest, unless a smaller one is chosen
+LEAST_BATCH = 64  # that the chart shows, however little fits
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Memory of one GPU over its batch, where it has been replayed."""
+
+    batches: tuple[int, ...]
+    peak_gib: tuple[float, ...]
+    low_gib: tuple[float, ...]
+    high_gib: tuple[float, ...]
+
+    def at(self, batch: int) -> tuple[float, float, float]:
+        """Expected, low and high, on the line between the two nearest; beyond the last the line goes on."""
+        place = min(max(bisect_left(self.batches, batch), 1), len(self.batches) - 1)
+        if len(self.batches) == 1:
+            return self.peak_gib[0], self.low_gib[0], self.high_gib[0]
+        left, right = self.batches[place - 1], self.batches[place]
+        share = (batch - left) / (right - left)
+        peak, low, high = (
+            values[place - 1] + (values[place] - values[place - 1]) * share
+            for values in (self.peak_gib, self.low_gib, self.high_gib)
+        )
+        return peak, low, high
+
+    def largest_within(self, limit_gib: float) -> int:
+        """The largest batch on the line that is within a limit, 0 if none is: near enough until it is replayed."""
+        if self.peak_gib[0] > limit_gib:
+            return 0
+        for place in range(1, len(self.batches)):
+            if self.peak_gib[place] > limit_gib:
+                left, right = self.batches[place - 1], self.batches[place]
+                rise = self.peak_gib[place] - self.peak_gib[place - 1]
+                return left + int((right - left) * (limit_gib - self.peak_gib[place - 1]) / rise)
+        return self.batches[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line. Batches on the chart are global: those of the curve times `share`.
+
+    Attributes:
+        precisions: Those that take the same memory, the first of them gives the colour.
+        largest: The largest global batch that fits the chosen device; None where nothing limits it.
+        bound: More than `largest` was not tried.
+    """
+
+    precisions: tuple[Precision, ...]
+    gpus: int
+    share: int
+    curve: Curve
+    xla: bool
+    chosen: bool
+    largest: int | None
+    bound: bool = False
+
+    @property
+    def key(self) -> tuple[Precision, int]:
+        return self.precisions[0], self.gpus
+
+    @property
+    def label(self) -> str:
+        return f"{' / '.join(self.precisions)}, {gpus_text(self.gpus)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """A device's line. `sold_gib` is the number on its box, in GiB, faint above it."""
+
+    name: str
+    limit_gib: float
+    sold_gib: float | None
+    chosen: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point that was not estimated: measured, or compiled.
+
+    Attributes:
+        failed: It ran out of memory: `gib` is what it was given.
+        elsewhere: On a device of another kind than the chart's lines are of.
+    """
+
+    source: str
+    batch: int
+    gib: float
+    text: str
+    failed: bool = False
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The setup looked at."""
+
+    batch: int
+    per_gpu_batch: int
+    gib: float
+    fits: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    series: tuple[Series, ...] = ()
+    capacities: tuple[Capacity, ...] = ()
+    chosen: Chosen | None = None
+    marks: tuple[Mark, ...] = ()
+    least_batch: int = 1
+    most_batch: int = LEAST_BATCH
+    top_gib: float = 1.0
+    note: str = ""
+
+
+def gpus_text(gpus: int) -> str:
+    return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+
+
+# Of each line, as many points as were known and what was learnt; gone with the model.
+_curves: WeakKeyDictionary[Memory, dict[tuple[int, Calibration | None], Curve]] = WeakKeyDictionary()
+
+
+def _curve(memory: Memory, learnt: Calibration | None) -> Curve:
+    points = sorted(memory.points, key=lambda point: point.batch)
+    levels = [level_at(point) for point in points]
+    if learnt is not None:
+        levels = [calibrated_level(level, learnt) for level in levels]
+    return Curve(
+        tuple(point.batch for point in points),
+        tuple(level.peak_bytes / GIB for level in levels),
+        tuple(level.low_bytes / GIB for level in levels),
+        tuple(level.high_bytes / GIB for level in levels),
+    )
+
+
+def curve_of(memory: Memory, learnt: Calibration | None = None) -> Curve:
+    known, key = _curves.setdefault(memory, {}), (len(memory.points), learnt)
+    if key not in known:
+        known[key] = _curve(memory, learnt)
+    return known[key]
+
+
+def picture(
+    choice: Choice,
+    memories: Mapping[StepSetup, Memory],
+    largest: Mapping[StepSetup, LargestBatch],
+    marks: Sequence[Mark] = (),
+    note: str = "",
+    learnt: Learnt = nothing,
+) -> Picture:
+    """`largest` is what has been solved for the chosen device; lines that lack it are read off the curve."""
+    limit = allocator_limit_bytes(choice.device)
+    series = _all_series(choice, memories, largest, limit, learnt)
+    capacities = tuple(_capacity(device, device == choice.device) for device in choice.devices if device.total_bytes)
+    chosen = _chosen(choice, memories, limit, learnt)
+    top = max([c.limit_gib for c in capacities], default=0.0) * ABOVE_CAPACITY or _highest(series, chosen)
+    most = _most_batch(series, chosen)
+    return Picture(
+        series=series,
+        capacities=capacities,
+        chosen=chosen,
+        marks=tuple(marks),
+        least_batch=max(1, min(most // WIDTH, chosen.batch // 2 if chosen else 1)),
+        most_batch=most,
+        top_gib=top,
+        note=note,
+    )
+
+
+def _all_series(
+    choice: Choice,
+    memories: Mapping[StepSetup, Memory],
+    largest: Mapping[StepSetup, LargestBatch],
+    limit: int | None,
+    learnt: Learnt,
+) -> tuple[Series, ...]:
+    alike: dict[tuple[StepSetup, int], list[Precision]] = {}
+    for line in choice.lines():
+        alike.setdefault((line.step(choice.device.target), line.gpus), []).append(line.precision)
+    found = []
+    for (step, gpus), precisions in alike.items():
+        memory = memories.get(step)
+        if memory is None or not memory.points:
+            continue
+        curve, share = curve_of(memory, learnt(memory)), gpus * choice.setup.accumulate
+        solved = largest.get(step)
+        fits = None
+        if limit is not None:
+            fits = (solved.batch if solved else curve.largest_within(limit / GIB)) * share
+        found.append(
+            Series(
+                precisions=tuple(precisions),
+                gpus=gpus,
+                share=share,
+                curve=curve,
+                xla=memory.xla,
+                chosen=choice.setup.precision in precisions and choice.setup.gpus == gpus,
+                largest=fits,
+                bound=bool(solved and solved.bound),
+            )
+        )
+    return tuple(found)
+
+
+def _chosen(choice: Choice, memories: Mapping[StepSetup, Memory], limit: int | None, learnt: Learnt) -> Chosen | None:
+    setup = choice.setup
+    memory = memories.get(setup.step(choice.device.target))
+    if memory is None or not memory.points:
+        return None
+    gib = curve_of(memory, learnt(memory)).at(setup.per_gpu_batch)[0]
+    return Chosen(setup.batch, setup.per_gpu_batch, gib, None if limit is None else gib * GIB <= limit)
+
+
+@lru_cache(maxsize=256)
+def _capacity(device: Device, chosen: bool) -> Capacity:
+    limit = allocator_limit_bytes(device) or 0
+    sold = None if device.marketed_gb is None else device.marketed_gb * 1e9 / GIB
+    if sold is not None and device.total_bytes and sold < device.total_bytes / GIB:
+        sold = device.marketed_gb  # its makers mean GiB
+    return Capacity(device.name, limit / GIB, sold, chosen, why_less(device))
+
+
+def why_less(device: Device) -> str:
+    """Where the rest of a card's memory goes."""
+    limit = allocator_limit_bytes(device)
+    if limit is None or device.total_bytes is None:
+        return "Nothing limits TensorFlow's allocator here."
+    if not device.cuda:
+        return f"A limit of {format_bytes(limit)} on TensorFlow's allocator."
+    sold = "" if device.marketed_gb is None else f"sold as {device.marketed_gb:g} GB; "
+    derived = " (derived, not seen)" if device.total_is_derived else ""
+    reserve = min_system_memory_bytes(free_bytes(device).expected_bytes, device.compute_capability)
+    return (
+        f"{device.name}: {sold}its driver reports {format_bytes(device.total_bytes)}{derived}. "
+        f"The driver and a CUDA context take about {format_bytes(context_bytes(device).expected_bytes)}, "
+        f"TensorFlow leaves {format_bytes(reserve)} to CUDA's libraries: "
+        f"{format_bytes(limit)} are left to its allocator."
+    )
+
+
+def _highest(series: Sequence[Series], chosen: Chosen | None) -> float:
+    at_32 = [each.curve.at(32)[0] for each in series]
+    return max([*at_32, chosen.gib * ABOVE_CAPACITY if chosen else 0.0], default=1.0) * ABOVE_CAPACITY
+
+
+def _most_batch(series: Sequence[Series], chosen: Chosen | None) -> int:
+    """To the right of the last batch that fits there is room to see that the next does not."""
+    fitting = [each.largest for each in series if each.largest]
+    unlimited = [256 * each.share for each in series if each.largest is None]
+    shown = max([*(2 * batch for batch in fitting), *unlimited, chosen.batch * 2 if chosen else 0, LEAST_BATCH])
+    return 1 << (shown - 1).bit_length()

@@ -1,0 +1,190 @@
+"""The devices panel: a search, the list, and a field for a device that is in no list."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QHideEvent, QKeyEvent, QPalette, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPushButton,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.theme import Theme
+from planner_app.gui.panels.devices.delegate import DevicesDelegate
+from planner_app.gui.panels.devices.model import NAME, SIZE, USE, DevicesModel
+from planner_app.gui.panels.devices.values import Kind, Row
+
+HELP = (
+    "A card of which only the memory is known: 24GiB, with a compute capability 24GiB:8.9. TensorFlow's CPU device: "
+    "cpu, or with a limit cpu:8GiB."
+)
+
+
+class DevicesList(QTreeView):
+    """Space draws a device or leaves it out, Enter, a double click or its radio mark chooses it."""
+
+    chosen = Signal(object)  # a device
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows_model = DevicesModel(self)
+        self.setModel(self.rows_model)
+        self.setItemDelegate(DevicesDelegate(self))
+        self.setRootIsDecorated(False)
+        self.setItemsExpandable(False)
+        self.setIndentation(0)
+        self.setAllColumnsShowFocus(True)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setAccessibleName("Devices")
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionsMovable(False)
+        for column, mode in ((USE, "ResizeToContents"), (NAME, "Stretch"), (SIZE, "ResizeToContents")):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode[mode])
+        header.setMinimumSectionSize(24)
+        self.clicked.connect(self._on_clicked)
+        self.doubleClicked.connect(self._choose)
+
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        """Where lines come and go, what was looked at stays where it was on the screen."""
+        current = self.currentIndex()
+        key = self.rows_model.rows[current.row()].key if current.isValid() else None
+        before = self.visualRect(current).top() if current.isValid() else 0
+        scrolled = self.verticalScrollBar().value()
+        if not self.rows_model.show_rows(rows):
+            return
+        for number, row in enumerate(rows):
+            if row.kind is not Kind.DEVICE:
+                self.setFirstColumnSpanned(number, QModelIndex(), True)
+        kept = next((number for number, row in enumerate(rows) if row.key == key), None)
+        if kept is not None:
+            self.setCurrentIndex(self.rows_model.index(kept, NAME))
+            moved = self.visualRect(self.currentIndex()).top() + self.verticalScrollBar().value() - scrolled - before
+            self.verticalScrollBar().setValue(scrolled + moved if scrolled else 0)
+        else:
+            self.verticalScrollBar().setValue(scrolled)
+
+    def to_first(self) -> None:
+        """To the first device of the catalogue as it is searched now: below what is drawn and what is here."""
+        groups = {"On the chart", "This machine"}
+        for number, row in enumerate(self.rows_model.rows):
+            if row.kind is Kind.DEVICE and row.group not in groups:
+                self.setCurrentIndex(self.rows_model.index(number, NAME))
+                break
+        self.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        index = self.currentIndex()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._choose(index)
+        elif event.key() == Qt.Key.Key_Space and index.isValid():
+            row = self.rows_model.rows[index.row()]
+            state = Qt.CheckState.Unchecked if row.drawn else Qt.CheckState.Checked
+            self.rows_model.setData(index, state, Qt.ItemDataRole.CheckStateRole)
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.scheduleDelayedItemsLayout()  # notes wrap
+
+    def _on_clicked(self, index: QModelIndex) -> None:
+        if index.column() == USE:
+            self._choose(index)
+
+    def _choose(self, index: QModelIndex) -> None:
+        row = self.rows_model.rows[index.row()] if index.isValid() else None
+        if row is not None and row.device is not None:
+            self.chosen.emit(row.device)
+
+
+class DevicesView(QWidget):
+    toggled = Signal(object, bool)  # a device, and whether its capacity is to be drawn
+    chosen = Signal(object)
+    searched = Signal(str)
+    given = Signal(str)  # a device as somebody wrote it
+    shown = Signal(bool)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.search = QLineEdit()
+        self.search.setPlaceholderText("Search: a100 80gb, ada, workstation …")
+        self.search.setClearButtonEnabled(True)
+        self.search.setAccessibleName("Search devices by words of name, architecture or segment")
+        self.list = DevicesList()
+        self.custom, self.add = QLineEdit(), QPushButton("Add")
+        self.custom.setPlaceholderText("24GiB, 24GiB:8.9, cpu:8GiB")
+        self.custom.setToolTip(HELP)
+        self.custom.setAccessibleName("Add a device by its memory")
+        self.custom.setAccessibleDescription(HELP)
+        self.add.setEnabled(False)
+        self.message = PlainLabel()
+        self.message.setWordWrap(True)
+        self.message.hide()
+        self._lay_out()
+        self.set_theme(theme)
+        self.search.textChanged.connect(self.searched)
+        self.search.returnPressed.connect(self.list.to_first)
+        self.list.rows_model.toggled.connect(self.toggled)
+        self.list.chosen.connect(self.chosen)
+        self.custom.textChanged.connect(self._on_custom_changed)
+        self.custom.returnPressed.connect(self._on_given)
+        self.add.clicked.connect(self._on_given)
+
+    def _lay_out(self) -> None:
+        bottom = QHBoxLayout()
+        bottom.addWidget(self.custom, 1)
+        bottom.addWidget(self.add)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6, 6, 6, 6)
+        column.addWidget(self.search)
+        column.addWidget(self.list, 1)
+        column.addLayout(bottom)
+        column.addWidget(self.message)
+
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        self.list.show_rows(rows)
+
+    def say(self, sentence: str) -> None:
+        """Why something can't be done, below the field; nothing takes it away."""
+        self.message.setText(sentence)
+        self.message.setVisible(bool(sentence))
+
+    def clear_custom(self) -> None:
+        self.custom.clear()
+
+    def set_theme(self, theme: Theme) -> None:
+        palette = self.message.palette()
+        palette.setColor(QPalette.ColorRole.WindowText, theme.bad)
+        self.message.setPalette(palette)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Down and self.search.hasFocus():
+            self.list.to_first()
+        else:
+            super().keyPressEvent(event)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.shown.emit(False)
+
+    def _on_custom_changed(self, text: str) -> None:
+        self.add.setEnabled(bool(text.strip()))
+        self.say("")
+
+    def _on_given(self) -> None:
+        if self.custom.text().strip():
+            self.given.emit(self.custom.text())

@@ -1,0 +1,47 @@
+"""What the doctor panel has done in a `Task`: a log read, the estimate worked out beside it."""
+
+from planner_app.core.doctor import Diagnosis
+from planner_app.core.doctor.comparison import batch_of
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.description import ModelDescription
+from planner_app.core.model.setup import Setup
+from planner_app.errors import Cancelled, PlannerError
+from planner_app.files.logs import diagnosed
+from planner_app.gui.background.task import Task
+from planner_app.gui.panels.doctor.values import Beside, Log
+from planner_app.planner.diagnose import beside_model, diagnose_file
+from planner_app.planner.tracer import Tracer
+
+
+def read(log: Log, layers: tuple[str, ...], task: Task) -> Diagnosis:
+    if log.path:
+        return diagnose_file(log.path, layers, on_progress=task.tell, cancelled=task.cancelled)
+    return diagnosed([log.text.encode("utf-8", "replace")], layers)
+
+
+def beside(
+    found: Diagnosis, tracer: Tracer, description: ModelDescription, wanted: tuple[Setup, Device], task: Task
+) -> Beside:
+    """What can't be estimated is said beside the log; the diagnosis stands."""
+    setup, device = wanted
+    try:
+        compared = beside_model(
+            found,
+            tracer,
+            description,
+            setup,
+            batch_known=batch_of(found, description) is None,
+            device=device,
+            on_progress=task.tell,
+            cancelled=task.cancelled,
+        )
+        tracer.keep()
+    except Cancelled:
+        raise
+    except PlannerError as error:
+        return Beside(setup, device, trouble=str(error))
+    return Beside(setup, device, compared)
+
+
+def layers_of(description: ModelDescription | None) -> tuple[str, ...]:
+    return tuple(layer.path for layer in description.layers) if description is not None else ()

@@ -1,0 +1,175 @@
+"""Reads a log, says what happened, and puts the estimate for the open model beside it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog
+
+from planner_app.core.doctor import Diagnosis
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Setup
+from planner_app.errors import DeviceError
+from planner_app.gui.background.errand import Errand
+from planner_app.gui.background.task import Task
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panel import Panel, Table
+from planner_app.gui.panels.doctor import deeds
+from planner_app.gui.panels.doctor.values import Beside, DoctorValues, Log, fill_text
+from planner_app.gui.panels.doctor.view import DoctorView
+from planner_app.gui.session import Session
+from planner_app.jobs.protocol import Progress
+from planner_app.planner.diagnose import device_in_log, filled_in
+
+LOGS = "Logs (*.log *.txt *.out *.err);;All files (*)"
+
+
+class DoctorPresenter(QObject):
+    def __init__(self, session: Session, view: DoctorView, appearance: Appearance) -> None:
+        super().__init__(view)
+        self._session, self._view, self._appearance = session, view, appearance
+        self.errand = Errand(session, self)
+        self._log: Log | None = None
+        self._layers: tuple[str, ...] = ()  # that the log was read with
+        self._found: Diagnosis | None = None
+        self._beside: Beside | None = None
+        self.values = DoctorValues()
+        for signal in (session.model_changed, view.shown):
+            signal.connect(self._on_model_changed)
+        session.choice_changed.connect(self._show)
+        self.errand.progressed.connect(self._on_progressed)
+        self.errand.failed.connect(self._on_failed)
+        self.errand.stopped.connect(self._on_stopped)
+        self.errand.ended.connect(lambda: view.show_working(False))
+        appearance.changed.connect(lambda: view.set_theme(appearance.theme))
+        view.file_given.connect(self.read_file)
+        view.text_given.connect(self._on_text_given)
+        view.open_clicked.connect(self._on_open_clicked)
+        view.cleared.connect(self._on_cleared)
+        view.cancel_clicked.connect(self._on_cancel_clicked)
+        view.fill_clicked.connect(self._on_fill_clicked)
+        view.compare_clicked.connect(self._compare)
+
+    @property
+    def busy(self) -> bool:
+        return self.errand.busy
+
+    def table(self) -> Table:
+        evidence = self._found.evidence if self._found is not None else ()
+        return Table(("line", "text"), [(each.line, each.text) for each in evidence])
+
+    def read_file(self, path: str) -> None:
+        self._view.empty()
+        self._read(Log(path=path))
+
+    # What is done
+
+    def _read(self, log: Log) -> None:
+        self._log, self._found, self._beside = log, None, None
+        self._layers = layers = deeds.layers_of(self._session.description)
+
+        self._start(lambda task: deeds.read(log, layers, task), self._on_read)
+        self._show()
+
+    def _on_read(self, found: Diagnosis) -> None:
+        self._found = found
+        self._show()
+        self._compare()
+
+    def _compare(self) -> None:
+        """The estimate beside the log, if a model is open and the log speaks of a device's memory."""
+        found, session = self._found, self._session
+        wanted, description, tracer = self._wanted(), session.description, session.tracer
+        if found is None or wanted is None or description is None or tracer is None:
+            return
+        self._start(lambda task: deeds.beside(found, tracer, description, wanted, task), self._on_compared)
+
+    def _on_compared(self, beside: Beside) -> None:
+        self._beside = beside if beside.compared is not None or beside.trouble else None
+        self._show()
+
+    def _wanted(self) -> tuple[Setup, Device] | None:
+        """The chosen setup and device, with what the log tells of them."""
+        description, choice = self._session.description, self._session.choice
+        if self._found is None or description is None:
+            return None
+        try:
+            device = device_in_log(self._found)
+        except DeviceError:
+            device = choice.device
+        return filled_in(choice.setup, self._found, description), device
+
+    def _show(self) -> None:
+        beside = self._beside
+        wanted = self._wanted() if beside is not None and beside.compared is not None else None
+        values = DoctorValues(
+            log=self._log.name if self._log is not None else "",
+            found=self._found,
+            beside=beside,
+            fill=fill_text(self._session.choice, *wanted) if wanted is not None else "",
+            stale=beside is not None and wanted is not None and wanted != (beside.setup, beside.device),
+        )
+        if values != self.values:
+            self.values = values
+            self._view.show_values(values, self._appearance.theme)
+
+    def _start(self, deed: Callable[[Task], object], finished: Callable[..., None]) -> None:
+        self.errand.run(deed, finished)
+        self._view.show_working(True)
+
+    # What is heard
+
+    def _on_text_given(self, text: str) -> None:
+        if text.strip():
+            self._read(Log(text=text))
+        elif self._log is not None and not self._log.path:
+            self._on_cleared()
+
+    def _on_open_clicked(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self._view, "Open the log of a training", "", LOGS)
+        if path:
+            self.read_file(path)
+
+    def _on_cleared(self) -> None:
+        self.errand.drop()
+        self._view.empty()
+        self._log = self._found = self._beside = None
+        self._show()
+
+    def _on_cancel_clicked(self) -> None:
+        if self.errand.busy:
+            self._view.say("Cancelling …")
+            self.errand.cancel()
+
+    def _on_fill_clicked(self) -> None:
+        if (wanted := self._wanted()) is not None:
+            setup, device = wanted
+            self._session.choose(lambda choice: replace(choice, setup=setup, device=device))
+
+    def _on_progressed(self, event: Progress) -> None:
+        self._view.show_progress(event.done, event.of, event.text)
+
+    def _on_failed(self, why: str, detail: str) -> None:
+        self._view.say(why, trouble=True)
+
+    def _on_stopped(self) -> None:
+        self._view.say("Cancelled.")
+
+    def _on_model_changed(self) -> None:
+        """Layers are named as the open model names them, and the estimate is that model's."""
+        if self._session.opened is None and self._beside is not None:
+            self.errand.drop()
+            self._beside = None
+            self._show()
+        elif (
+            self._log is not None
+            and self._view.isVisible()
+            and deeds.layers_of(self._session.description) != self._layers
+        ):
+            self._read(self._log)
+
+
+def make(session: Session, appearance: Appearance) -> Panel:
+    view = DoctorView(appearance.theme)
+    presenter = DoctorPresenter(session, view, appearance)
+    return Panel("Doctor", view, picture=view, table=presenter.table, shortcut="Alt+0")

@@ -1,0 +1,139 @@
+"""The doctor panel as plain values: a log, what it says, and the estimate beside it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner_app.core.doctor import Diagnosis
+from planner_app.core.doctor.comparison import Comparison
+from planner_app.core.doctor.place import placed
+from planner_app.core.doctor.remedies import ADVISE
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Setup
+from planner_app.gui.choice import Choice
+from planner_app.units import format_bytes
+
+IN_THE_APP = "The Advice panel works out which changes make it fit, and what they cost."
+MOST_HOLDERS = 3
+MOST_OTHERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A file, or text that was pasted."""
+
+    path: str = ""
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        if self.path:
+            return Path(self.path).name
+        return f"Pasted text, {self.text.count(chr(10)) + 1:,} lines"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The estimate for a setup as the log tells it. `trouble` is why there is none."""
+
+    setup: Setup
+    device: Device
+    compared: Comparison | None = None
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorValues:
+    """Attributes:
+    fill: What of the setup the log tells otherwise than it is chosen; empty: nothing.
+    stale: The estimate is for another setup than the chosen one.
+    """
+
+    log: str = ""
+    found: Diagnosis | None = None
+    beside: Beside | None = None
+    fill: str = ""
+    stale: bool = False
+
+
+def remedies(found: Diagnosis) -> tuple[str, ...]:
+    """Where the command line is sent to a command, the app has a panel."""
+    return tuple(IN_THE_APP if each == ADVISE else each for each in found.remedies)
+
+
+def figures(found: Diagnosis) -> list[tuple[str, str]]:
+    """What the log tells in numbers and names, without what it does not tell."""
+    about = "" if found.exact or not found.requested_bytes else "about "
+    shape = " x ".join(map(str, found.shape)) if found.shape else ""
+    rows = [
+        ("layer", found.layer),
+        ("operation", found.operation),
+        ("device", " ".join(filter(None, (found.device, found.device_name)))),
+        ("allocator", found.allocator),
+        ("asked for", f"{about}{_size(found.requested_bytes)}" if found.requested_bytes else ""),
+        ("tensor", f"{shape}, {found.dtype}" if shape and found.dtype else shape),
+        ("in use", _size(found.in_use_bytes)),
+        ("limit", _size(found.limit_bytes)),
+        ("largest free piece", _size(found.largest_free_bytes)),
+        ("most in use before", _size(found.peak_bytes)),
+    ]
+    for holder in found.holders[:MOST_HOLDERS]:
+        of = f" ({holder.layer})" if holder.layer else ""
+        rows.append(("held by", f"{holder.name}{of}: {format_bytes(holder.size_bytes)}"))
+    return [row for row in rows if row[1]]
+
+
+def doubt(found: Diagnosis) -> str:
+    """Whether it is the open model's log at all: said where the log names a layer that the model does not have."""
+    if found.layer or not found.operation or not placed(found.operation).layer:
+        return ""
+    return f"No layer of the open model is in {found.operation}: was another model trained?"
+
+
+def side_by_side(found: Diagnosis, beside: Beside) -> list[tuple[str, str, str]]:
+    """The same thing, as the log says it and as the estimate does."""
+    compared = beside.compared
+    if compared is None or compared.peak_bytes is None:
+        return []
+    low, high = compared.low_bytes or compared.peak_bytes, compared.high_bytes or compared.peak_bytes
+    told = f"{compared.per_gpu_batch:,}" if compared.batch_from_log else "not told"
+    reached = found.peak_bytes or found.in_use_bytes
+    asked = f" + {format_bytes(found.requested_bytes)} asked for" if found.requested_bytes else ""
+    largest = "" if compared.largest_batch is None else f"{compared.largest_batch:,}"
+    rows = [
+        ("batch on each GPU", told, f"{compared.per_gpu_batch:,}"),
+        (
+            "in use at the peak",
+            f"{format_bytes(reached)}{asked}" if reached else "not told",
+            f"{format_bytes(compared.peak_bytes)} ({format_bytes(low)} to {format_bytes(high)})",
+        ),
+        ("limit", format_bytes(compared.limit_bytes) if compared.limit_bytes else "not told", ""),
+        ("largest batch within it", "", largest),
+    ]
+    return [row for row in rows if row[1] or row[2]]
+
+
+def others(found: Diagnosis) -> list[str]:
+    lines = [
+        f"line {other.line}: {other.device} "
+        f"{format_bytes(other.requested_bytes) if other.requested_bytes else ''} {other.operation}".strip()
+        for other in found.others[:MOST_OTHERS]
+    ]
+    left = len(found.others) + found.more - len(lines)
+    return [*lines, f"and {left} more"] if left > 0 else lines
+
+
+def fill_text(choice: Choice, setup: Setup, device: Device) -> str:
+    """What would change, in a few words."""
+    said = []
+    if setup.batch != choice.setup.batch:
+        said.append(f"batch {setup.batch:,}")
+    if setup.jit is not choice.setup.jit:
+        said.append(f"XLA {setup.jit}")
+    if device != choice.device:
+        room = f" with {format_bytes(device.total_bytes)}" if not device.cuda and device.total_bytes else ""
+        said.append(f"{device.name if device.cuda else 'the CPU'}{room}")
+    return ", ".join(said)
+
+
+def _size(count: int | None) -> str:
+    return "" if count is None else f"{format_bytes(count)} ({count:,} bytes)"

@@ -1,0 +1,77 @@
+"""An option's figures as a table shows them, sorts them and explains them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planner_app.core.hardware.option import Option
+from planner_app.core.hardware.prices import Cost
+from planner_app.core.hardware.refusal import short_name
+from planner_app.core.hardware.roofline import Source
+from planner_app.reports.shop_rows import UNKNOWN, format_rate, format_usd
+from planner_app.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Attributes:
+    figure: What it is sorted by; None is unknown, and last in either direction.
+    """
+
+    title: str
+    tip: str
+    text: Callable[[Option], str]
+    figure: Callable[[Option], float | str | None]
+    left: bool = False
+
+
+def _usd(cost: Cost | None) -> str:
+    return UNKNOWN if cost is None else format_usd(cost.usd) + (" old" if cost.old else "")
+
+
+def _speed(option: Option) -> str:
+    if option.speed is None:
+        return UNKNOWN
+    about = "" if option.speed.source is Source.MEASURED else ">" if option.speed.at_least else "~"
+    return about + format_rate(option.speed.samples_per_second)
+
+
+def _gives(option: Option) -> str:
+    return f"{'~' if option.device.total_is_derived else ''}{format_bytes(option.headroom_bytes)}"
+
+
+COLUMNS = (
+    Column("Device", "Bold: nothing else is both as cheap and as good", lambda o: short_name(o.device),
+           lambda o: short_name(o.device).lower(), left=True),
+    Column("GPUs", "How many of it", lambda o: str(o.gpus), lambda o: o.gpus),
+    Column("Each", "Samples on each GPU at a time", lambda o: f"{o.setup.per_gpu_batch:,}",
+           lambda o: o.setup.per_gpu_batch),
+    Column("Steps", "Steps whose gradients are added up for an update", lambda o: str(o.setup.accumulate),
+           lambda o: o.setup.accumulate),
+    Column("Needs", "At the peak, on each GPU", lambda o: format_bytes(o.level.peak_bytes),
+           lambda o: o.level.peak_bytes),
+    Column("Headroom", "What is left of what TensorFlow gets of each GPU; ~: its memory is derived, not seen",
+           _gives, lambda o: o.headroom_bytes),
+    Column("An hour", "On demand, of all GPUs together; old: more than 90 days, or without a date",
+           lambda o: _usd(o.hour), lambda o: o.hour and o.hour.usd),
+    Column("To buy", "The cards alone, without the machines they go into", lambda o: _usd(o.buy),
+           lambda o: o.buy and o.buy.usd),
+    Column("Watts", "Of all cards at full load", lambda o: UNKNOWN if o.watts is None else f"{o.watts:,}",
+           lambda o: o.watts),
+    Column("Samples/s", "~ is a roofline estimate from data sheets: what GPUs can do at best; nothing was run", _speed,
+           lambda o: o.speed and o.speed.samples_per_second),
+    Column("Largest", "The most samples that all GPUs together hold at a time", lambda o: f"{o.largest_batch:,}",
+           lambda o: o.largest_batch),
+)  # fmt: skip
+
+
+def about(option: Option) -> str:
+    """What has to be known before money is spent on it."""
+    lines = [f"{option.gpus} x {option.device.name}"]
+    for word, cost in (("An hour", option.hour), ("To buy", option.buy)):
+        if cost is not None:
+            price = cost.price
+            parts = (price.source, price.kind, price.note, price.date or "undated", "old" if cost.old else "")
+            lines.append(f"{word}: {format_usd(price.usd)} a GPU ({', '.join(filter(None, parts))})")
+    if option.usd_per_million_samples is not None:
+        lines.append(f"A million samples: {format_usd(option.usd_per_million_samples)}")
+    return "\n".join([*lines, *(f"{note[:1].upper()}{note[1:]}" for note in option.notes)])

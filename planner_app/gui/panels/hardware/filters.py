@@ -1,0 +1,110 @@
+"""The row above the table: how is it paid for, what may it cost, what is the best one best at?"""
+
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QHBoxLayout, QSizePolicy, QSpinBox, QWidget
+
+from planner_app.core.hardware.device import Segment
+from planner_app.core.hardware.prices import Pay
+from planner_app.core.hardware.ranking import By
+from planner_app.gui.panels.hardware.values import Gain, Limits
+
+PAY = {"By the hour": Pay.CLOUD, "To buy": Pay.BUY}
+SEGMENTS = {
+    "Any use": None,
+    "Data centre": Segment.DATACENTER,
+    "Workstation": Segment.WORKSTATION,
+    "Consumer": Segment.CONSUMER,
+    "Edge": Segment.EDGE,
+}
+BEST = {
+    "Cheapest": By.PRICE,
+    "Fastest": By.SPEED,
+    "Cheapest a sample": By.VALUE,
+    "Most headroom": By.HEADROOM,
+    "Largest batch": By.BATCH,
+    "Fewest watts": By.WATTS,
+}
+GAINS = {"Chart: speed": Gain.SPEED, "Chart: largest batch": Gain.BATCH}
+MOST_STEPS = 1024
+
+
+class Filters(QWidget):
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.best = _combo(BEST, "What the best is best at")
+        self.pay = _combo(PAY, "Which price counts")
+        self.budget, self.watts, self.steps = QDoubleSpinBox(), QSpinBox(), QSpinBox()
+        self.budget.setRange(0, 10_000_000)
+        self.budget.setPrefix("up to $")
+        self.budget.setSpecialValueText("Any price")
+        self.watts.setRange(0, 1_000_000)
+        self.watts.setSingleStep(100)
+        self.watts.setPrefix("up to ")
+        self.watts.setSuffix(" W")
+        self.watts.setSpecialValueText("Any watts")
+        self.steps.setRange(1, MOST_STEPS)
+        self.steps.setPrefix("up to ")
+        self.steps.setSuffix(" steps")
+        self.show_chosen_steps(1)
+        self.segment = _combo(SEGMENTS, "What it is sold for")
+        self.every = QCheckBox("Every count")
+        self.gain = _combo(GAINS, "What the chart shows over the price")
+        about = {
+            self.budget: "What may all GPUs together cost, an hour or to buy? Without a price an offer is out then.",
+            self.watts: "What may all cards together take?",
+            self.steps: "Where the batch does not fit, gradients may be added up over so many steps.",
+            self.every: "Every number of GPUs; otherwise the best of each device, and those that nothing beats",
+        }
+        for widget, tip in about.items():
+            widget.setToolTip(tip)
+            widget.setAccessibleName(tip)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(6, 0, 6, 0)
+        row.setSpacing(4)
+        for widget in (self.best, self.pay, self.budget, self.segment, self.watts, self.steps, self.every):
+            row.addWidget(widget)
+        row.addStretch(1)
+        row.addWidget(self.gain)
+        for combo in (self.best, self.pay, self.segment, self.gain):
+            combo.currentIndexChanged.connect(self._on_changed)
+        for spin in (self.budget, self.watts, self.steps):
+            spin.setKeyboardTracking(False)
+            spin.valueChanged.connect(self._on_changed)
+        self.every.toggled.connect(self._on_changed)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def limits(self) -> Limits:
+        segment = self.segment.currentData()  # a plain text: Qt keeps no more of an enumeration
+        return Limits(
+            pay=Pay(self.pay.currentData()),
+            most_usd=self.budget.value() or None,
+            most_watts=self.watts.value() or None,
+            segment=None if segment is None else Segment(segment),
+            by=By(self.best.currentData()),
+            gain=Gain(self.gain.currentData()),
+            most_accumulate=self.steps.value(),
+            every_count=self.every.isChecked(),
+        )
+
+    def show_chosen_steps(self, steps: int) -> None:
+        """The chosen setup's own accumulation is allowed, whatever is said here."""
+        self.steps.setSpecialValueText("No accumulation" if steps == 1 else f"{steps} steps, as chosen")
+
+    def _on_changed(self) -> None:
+        cloud = self.limits().pay is Pay.CLOUD
+        self.budget.setDecimals(2 if cloud else 0)
+        self.budget.setSingleStep(0.5 if cloud else 500)
+        self.changed.emit()
+
+
+def _combo(entries: dict[str, Any], tip: str) -> QComboBox:
+    combo = QComboBox()
+    for text, data in entries.items():
+        combo.addItem(text, data)
+    combo.setToolTip(tip)
+    combo.setAccessibleName(tip)
+    return combo

@@ -1,0 +1,208 @@
+"""Ranks the hardware that carries the chosen setup, a moment after the choice has come to rest."""
+
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QFileDialog
+
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.option import Offers, Option, Want
+from planner_app.core.hardware.shop import steps
+from planner_app.core.model.setup import StepSetup
+from planner_app.errors import PlannerError
+from planner_app.files.devices.catalogue import catalogue
+from planner_app.gui.choice import Choice
+from planner_app.gui.look import export
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panel import Panel, Table
+from planner_app.gui.panels.hardware.questions import OffersOf, groundwork, most_bytes
+from planner_app.gui.panels.hardware.values import (
+    Hardware,
+    Key,
+    Limits,
+    drawn,
+    hardware,
+    key_of_option,
+    measured,
+    used,
+    want_of,
+)
+from planner_app.gui.panels.hardware.view import HardwareView
+from planner_app.gui.session import Session
+from planner_app.reports.shop_rows import option_row
+
+REST_MS = 150
+NO_MODEL = "Open a model to see which GPUs carry it, how many, and at what price."
+TRACING = "Tracing the training step …"
+WORKING = "Working out what every device carries …"
+
+
+class HardwarePresenter(QObject):
+    def __init__(self, session: Session, view: HardwareView, appearance: Appearance) -> None:
+        super().__init__(view)
+        self._session, self._view, self._appearance = session, view, appearance
+        self._selected: Key | None = None
+        self._drawn: Device | None = None
+        self._ranked: tuple[Want, Offers, Limits] | None = None
+        self._busy = False
+        self.values = Hardware()
+        self._rest = _timer(self, self._refresh)
+        self._rest_of_selection = _timer(self, self._draw)
+        for signal in (session.model_changed, session.memories_changed, session.answers.answered):
+            signal.connect(self._refresh)
+        session.choice_changed.connect(self._later)
+        session.measurements_changed.connect(self._later)
+        appearance.changed.connect(self._on_theme_changed)
+        view.limits_changed.connect(self._refresh)
+        view.shown.connect(self._on_shown)
+        view.selected.connect(self._on_selected)
+        view.picked.connect(self._on_picked)
+        view.used.connect(self._on_used)
+        view.report_wanted.connect(self._on_report_wanted)
+
+    def table(self) -> Table:
+        rows = [option_row(option, self.values.front) for option in self.values.options]
+        header = tuple(rows[0]) if rows else ()
+        return Table(header, [[_cell(value) for value in row.values()] for row in rows])
+
+    def html(self) -> str:
+        """The report that `plimsoll shop --html` writes, of what is shown."""
+        if self._ranked is None or self._session.opened is None:
+            raise PlannerError("There is nothing to report yet: open a model, and wait until it is traced.")
+        from planner_app.reports.shop_report import report  # only needed here, and takes its time
+
+        want, offers, limits = self._ranked
+        name, today = self._session.opened.checked.name, date.today()
+        return report(name, want, offers, self.values.kept, by=limits.by, pay=limits.pay, today=today)
+
+    @cached_property
+    def _devices(self) -> tuple[Device, ...]:
+        return tuple(device for device in catalogue().devices if device.whole)
+
+    @cached_property
+    def _most_bytes(self) -> int:
+        return most_bytes(self._devices)
+
+    def _later(self) -> None:
+        if self._view.isVisible():
+            self._rest.start()
+
+    def _refresh(self) -> None:
+        session = self._session
+        if not self._view.isVisible():
+            return
+        if session.opened is None:
+            self._ranked = None
+            self._show(Hardware(caption=""), NO_MODEL)
+            return
+        self._view.filters.show_chosen_steps(session.choice.setup.accumulate)
+        limits = self._view.filters.limits()
+        want = want_of(session.choice, limits)
+        wanted = steps(want, self._devices)
+        session.trace_also("hardware", wanted)
+        offers = self._offers(want, wanted)
+        was_busy, self._busy = self._busy, offers is None
+        if offers is None:
+            there = any(step in session.memories for step in wanted)
+            self._view.say(WORKING if there else TRACING)
+        elif self._ranked is None or self._ranked[1] is not offers or self._ranked[2] != limits:
+            self._ranked = (want, offers, limits)
+            self._show(hardware(want, offers, limits))
+        elif was_busy:
+            self._view.say(self.values.caption)
+
+    def _offers(self, want: Want, wanted: tuple[StepSetup, ...]) -> Offers | None:
+        """What is known is replayed a piece at a time; the ranking itself comes last."""
+        session = self._session
+        there = {step: session.memories[step] for step in wanted if step in session.memories}
+        pieces = groundwork(want, there, self._most_bytes)
+        if not there or None in session.answers.ask("hardware", pieces, passing=True):
+            return None
+        seconds = measured(session.measurements, catalogue())
+        known, taught = tuple(there.items()), session.lessons.taught
+        question = OffersOf(want, self._devices, known, date.today(), tuple(seconds.items()), taught)
+        answer: Offers | None = session.answers.ask("offers", [question], passing=True)[0]
+        return answer
+
+    def _show(self, values: Hardware, note: str = "") -> None:
+        if values == self.values and not note:
+            self._view.say(values.caption)
+            return
+        self.values = values
+        self._view.show_values(values, self._selected)
+        if note:
+            self._view.say(note)
+
+    def _on_shown(self, on: bool) -> None:
+        if on:
+            self._refresh()
+        else:
+            self._rest.stop()
+            self._session.trace_also("hardware", ())
+
+    def _on_theme_changed(self) -> None:
+        self._view.set_theme(self._appearance.theme)
+
+    def _on_selected(self, option: Option) -> None:
+        self._selected = key_of_option(option)
+        self._rest_of_selection.start()
+
+    def _draw(self) -> None:
+        """Its capacity on the chart, instead of that of the offer selected before."""
+        option = next((each for each in self.values.kept if key_of_option(each) == self._selected), None)
+        if option is None:
+            return
+        before, device = self._drawn, option.device
+        self._drawn = None if device in self._session.choice.devices and device != before else device
+        self._session.choose(lambda choice: drawn(choice, device, before), mark="hardware")
+
+    def _on_picked(self, key: Key) -> None:
+        self._selected = key
+        if self._view.table.options.place_of(key) is None:
+            self._view.filters.every.setChecked(True)  # it is one of those that are left out otherwise
+        self._view.mark(key)
+        self._rest_of_selection.start()
+
+    def _on_used(self, option: Option) -> None:
+        def change(choice: Choice) -> Choice:
+            return used(drawn(choice, option.device, self._drawn), option)
+
+        self._rest_of_selection.stop()
+        self._session.choose(change)
+        self._drawn = None
+
+    def _on_report_wanted(self) -> None:
+        suggested = f"{Path(self._session.path or 'plimsoll').stem} hardware.html"
+        path, _ = QFileDialog.getSaveFileName(self._view, "Save the report", suggested, "*.html")
+        if path:
+            self.save_report(path)
+
+    def save_report(self, path: str) -> None:
+        try:
+            written = path if Path(path).suffix else f"{path}.html"
+            export.save(written, self.html().encode())
+            self._view.say(f"The report is in {written}.")
+        except PlannerError as error:
+            self._view.say(str(error))
+
+
+def _timer(parent: QObject, call: object) -> QTimer:
+    timer = QTimer(parent)
+    timer.setSingleShot(True)
+    timer.setInterval(REST_MS)
+    timer.timeout.connect(call)
+    return timer
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return "unknown" if value is None else value
+
+
+def make(session: Session, appearance: Appearance) -> Panel:
+    view = HardwareView(appearance.theme)
+    presenter = HardwarePresenter(session, view, appearance)
+    return Panel("Hardware", view, picture=view.scatter, table=presenter.table, shortcut="Alt+7")

@@ -1,0 +1,145 @@
+"""The guide: its pages on the left, the one that is read on the right."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, QTimer, QUrl
+from PySide6.QtGui import QImage, QKeySequence, QPalette, QResizeEvent, QTextDocument
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QPushButton,
+    QSplitter,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
+
+from planner_app.gui.panels.help.pages import KEYS, Page
+from planner_app.gui.panels.help.polish import polish
+
+SIZE = (1180, 780)
+LIST_WIDTH = 210
+MARGIN = 18
+REST_MS = 150  # a window that is being drawn larger need not be filled at every step
+UNKNOWN = QTextDocument.ResourceType.UnknownResource
+
+
+class Browser(QTextBrowser):
+    """Pages of the package alone: nothing is fetched, and a link to the outside is opened outside."""
+
+    def __init__(self, keys: Callable[[], str]) -> None:
+        super().__init__()
+        self._keys = keys
+        self._rest = QTimer(self, singleShot=True)
+        self._rest.timeout.connect(self.draw_again)
+        self.setAccessibleName("Page of the guide")
+        self.setOpenExternalLinks(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # the room is known before the page is
+        self.document().setDocumentMargin(MARGIN)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._rest.start(REST_MS)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._rest.start(0)  # a page is drawn in the colours of its time
+
+    def draw_again(self) -> None:
+        """The same place of the same page, for another width or other colours."""
+        at = self.verticalScrollBar().value()
+        self.reload()
+        self.verticalScrollBar().setValue(at)
+
+    def loadResource(self, kind: int, name: QUrl) -> Any:
+        """Pictures no wider than the page, and the page of keys as they are now."""
+        if name.fileName() == f"{KEYS}.md":
+            return self._keys()
+        path = Path(self.source().resolved(name).toLocalFile())
+        if kind == QTextDocument.ResourceType.ImageResource.value and path.is_file():
+            return self._fitting(QImage(str(path)))
+        return super().loadResource(kind, name)
+
+    def doSetSource(self, name: QUrl, kind: QTextDocument.ResourceType = UNKNOWN) -> None:
+        super().doSetSource(name, kind)
+        role, palette = QPalette.ColorRole, self.palette()
+        polish(self.document(), palette.color(role.AlternateBase), palette.color(role.Mid))
+
+    def _fitting(self, picture: QImage) -> QImage:
+        ratio = self.devicePixelRatioF()
+        room = int((self.viewport().width() - 2 * MARGIN) * ratio)
+        if picture.width() > room > 0:
+            picture = picture.scaledToWidth(room, Qt.TransformationMode.SmoothTransformation)
+            picture.setDevicePixelRatio(ratio)
+        return picture
+
+
+class GuideWindow(QWidget):
+    def __init__(self, parent: QWidget | None, pages: Sequence[Page], keys: Callable[[], str]) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self.setWindowTitle("Guide")
+        self.resize(*SIZE)
+        self._pages = pages
+        self.list, self.browser = QListWidget(), Browser(keys)
+        self.list.setAccessibleName("Pages")
+        self.list.addItems([page.title for page in pages])
+        self.list.setSpacing(3)
+        self.back, self.forward = QPushButton("&Back"), QPushButton("&Forward")
+        self.find = QLineEdit(placeholderText="Find on this page", clearButtonEnabled=True)
+        self.close_button = QPushButton("&Close")
+        self.close_button.setShortcut(QKeySequence("Esc"))
+        self._arrange()
+        self._connect()
+
+    def show_page(self, name: str) -> None:
+        page = next(page for page in self._pages if page.name == name)
+        self.browser.setSource(QUrl.fromLocalFile(str(page.path)), QTextDocument.ResourceType.MarkdownResource)
+
+    @property
+    def page(self) -> str:
+        return Path(self.browser.source().path()).stem
+
+    def _arrange(self) -> None:
+        split = QSplitter()
+        split.addWidget(self.list)
+        split.addWidget(self.browser)
+        split.setSizes([LIST_WIDTH, SIZE[0] - LIST_WIDTH])
+        split.setStretchFactor(1, 1)
+        row = QHBoxLayout()
+        for button in (self.back, self.forward):
+            button.setEnabled(False)
+            row.addWidget(button)
+        row.addWidget(self.find, 1)
+        row.addWidget(self.close_button)
+        column = QVBoxLayout(self)
+        column.addWidget(split, 1)
+        column.addLayout(row)
+
+    def _connect(self) -> None:
+        self.list.currentRowChanged.connect(self._on_row_changed)
+        self.browser.sourceChanged.connect(self._on_source_changed)
+        self.browser.backwardAvailable.connect(self.back.setEnabled)
+        self.browser.forwardAvailable.connect(self.forward.setEnabled)
+        self.back.clicked.connect(self.browser.backward)
+        self.forward.clicked.connect(self.browser.forward)
+        self.find.returnPressed.connect(self._on_find)
+        self.close_button.clicked.connect(self.close)
+
+    def _on_row_changed(self, row: int) -> None:
+        self.show_page(self._pages[row].name)
+
+    def _on_source_changed(self, source: QUrl) -> None:
+        names, shown = [page.name for page in self._pages], Path(source.path()).stem
+        if shown in names:
+            with QSignalBlocker(self.list):  # it follows, and must not lead
+                self.list.setCurrentRow(names.index(shown))
+
+    def _on_find(self) -> None:
+        """The next place; from the top again after the last."""
+        if not self.browser.find(self.find.text()):
+            self.browser.moveCursor(self.browser.textCursor().MoveOperation.Start)
+            self.browser.find(self.find.text())

@@ -1,0 +1,110 @@
+"""What the Help menu does: the guide, the keys, and a look at this computer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from PySide6 import __version__ as qt_version
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
+
+from planner_app.gui.background.task import Task
+from planner_app.gui.panels.help.pages import KEYS, Key, keys_page, pages
+
+if TYPE_CHECKING:
+    from planner_app.core.checkup import Finding
+    from planner_app.gui.app import App
+    from planner_app.gui.panels.help.checkup import CheckupView
+    from planner_app.gui.panels.help.guide import GuideWindow
+
+
+class HelpPresenter(QObject):
+    """Its windows are made when they are first wanted.
+
+    Attributes:
+        guide: None before that.
+    """
+
+    def __init__(self, app: App) -> None:
+        super().__init__(app)
+        self._app = app
+        self.guide: GuideWindow | None = None
+        self.checkup: CheckupView | None = None
+        self._task: Task | None = None
+        app.appearance.changed.connect(self._on_theme_changed)
+
+    def show_guide(self, name: str = "start") -> None:
+        from planner_app.gui.panels.help.guide import GuideWindow
+
+        if self.guide is None:
+            self.guide = GuideWindow(self._app.window, pages(), self._keys_page)
+        self.guide.show()
+        self.guide.show_page(name)
+        self.guide.raise_()
+        self.guide.activateWindow()
+
+    def show_keys(self) -> None:
+        self.show_guide(KEYS)
+
+    def check_computer(self) -> None:
+        from planner_app.gui.panels.help.checkup import CheckupView
+
+        if self.checkup is None:
+            self.checkup = CheckupView(self._app.window, self._app.appearance.theme)
+            self.checkup.again_clicked.connect(self._look)
+            self.checkup.finished.connect(self._drop)
+        self.checkup.show()
+        self.checkup.raise_()
+        self._look()
+
+    def _look(self) -> None:
+        from planner_app.core.checkup import Screen, checkup  # the window need not wait for them
+        from planner_app.planner.look import look_around
+
+        self._drop()
+        assert self.checkup is not None
+        screen = Screen(qt_version, QGuiApplication.platformName())
+        self.checkup.show_working("looking around")
+        self._task = Task(lambda task: checkup(look_around(screen, task.tell, task.cancelled)))
+        self._task.progressed.connect(lambda event: self.checkup and self.checkup.show_working(event.text))
+        self._task.finished.connect(self._on_found)
+        self._task.failed.connect(lambda why, _detail: self.checkup and self.checkup.show_trouble(why))
+        self._app.session.start(self._task)
+
+    def _on_found(self, findings: tuple[Finding, ...]) -> None:
+        if self.checkup is not None:
+            self.checkup.show_findings(findings)
+
+    def _drop(self) -> None:
+        if self._task is not None:
+            self._task.drop()
+            self._task = None
+
+    def _on_theme_changed(self) -> None:
+        if self.checkup is not None:
+            self.checkup.show_theme(self._app.appearance.theme)
+
+    def _keys_page(self) -> str:
+        return keys_page(self._keys())
+
+    def _keys(self) -> Iterator[Key]:
+        """Of every entry of the menus that has some."""
+        for entry in self._app.window.menuBar().actions():
+            if (menu := entry.menu()) is not None:
+                yield from _keys_of(_plain(entry.text()), menu)
+
+
+def _keys_of(title: str, menu: QMenu) -> Iterator[Key]:
+    for action in menu.actions():
+        inner = action.menu()
+        if inner is not None:
+            yield from _keys_of(f"{title}, {_plain(action.text())}", inner)
+        elif not action.shortcut().isEmpty():
+            yield Key(title, _plain(action.text()), action.shortcut().toString())
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"&(.)", r"\1", text)

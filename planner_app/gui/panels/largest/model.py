@@ -1,0 +1,75 @@
+"""The heat map as Qt asks for it."""
+
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from planner_app.gui.panels.chart.values import gpus_text, why_less
+from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
+
+Role = Qt.ItemDataRole
+Index = QModelIndex | QPersistentModelIndex
+
+
+class LargestModel(QAbstractTableModel):
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.values = HeatMap()
+
+    def show_values(self, values: HeatMap) -> bool:
+        """Whether the table has other rows or columns now."""
+        before = self.values
+        if (values.columns, values.precisions) != (before.columns, before.precisions):
+            self.beginResetModel()
+            self.values = values
+            self.endResetModel()
+            return True
+        self.values = values
+        if values.cells:
+            self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, self.columnCount() - 1))
+        return False
+
+    def cell(self, index: Index) -> Cell | None:
+        return self.values.cells[index.row()][index.column()] if index.isValid() else None
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.values.cells)
+
+    def columnCount(self, parent: Index | None = None) -> int:
+        return len(self.values.columns) if self.values.cells else 0
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> Any:
+        rows = orientation is Qt.Orientation.Vertical
+        if section >= len(self.values.precisions if rows else self.values.columns):
+            return None  # while the other header learns of a table with fewer of them
+        if rows:
+            return str(self.values.precisions[section]) if role == Role.DisplayRole else None
+        device, gpus = self.values.columns[section]
+        if role == Role.DisplayRole:
+            return gpus_text(gpus)
+        if role == Role.AccessibleTextRole:
+            return f"{place(device)}, {gpus_text(gpus)}"
+        if role == Role.ToolTipRole:
+            return why_less(device)
+        return None
+
+    def data(self, index: Index, role: int = Role.DisplayRole) -> Any:
+        cell = self.cell(index)
+        if cell is None:
+            return None
+        if role == Role.DisplayRole:
+            return cell.text
+        if role == Role.ToolTipRole:
+            return cell.tip
+        if role == Role.TextAlignmentRole:
+            return Qt.AlignmentFlag.AlignCenter
+        if role == Role.AccessibleTextRole:
+            return f"{cell.where}: {cell.text}{', ' + cell.below if cell.below else ''}"
+        if role == Role.AccessibleDescriptionRole:
+            return cell.tip
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        cell = self.cell(index)
+        usable = cell is not None and cell.state is not State.FAILED
+        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable if usable else Qt.ItemFlag.ItemIsSelectable

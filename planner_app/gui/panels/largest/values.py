@@ -1,0 +1,195 @@
+"""The largest batch of every precision and GPU count on each device of the chart: a heat map as plain values."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from planner_app.core.estimate.curve import LargestBatch
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.refusal import short_name
+from planner_app.core.hardware.roofline import SIXTEEN_BITS
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.hardware.shop import BFLOAT16_CAPABILITY
+from planner_app.core.model.setup import Precision, Setup, StepSetup
+from planner_app.core.replay.memory import Memory
+from planner_app.gui.background.answers import LargestOf
+from planner_app.gui.choice import Choice
+from planner_app.gui.panels.chart.values import gpus_text
+
+Key = tuple[StepSetup, int]  # a step, and the limit that it is held against
+
+
+class State(StrEnum):
+    """What stands in a cell that has no number."""
+
+    FITS = ""
+    NEVER = "does not fit"
+    UNLIMITED = "no limit"
+    WORKING = "…"
+    TRACING = "tracing …"
+    UNTRACED = "not traced"
+    FAILED = "can't be traced"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One precision on a number of GPUs of one device.
+
+    Attributes:
+        batch: The largest global batch; of each GPU's part, `per_gpu_batch`.
+        heat: 0 for the smallest batch of all that fit, 1 for the largest.
+    """
+
+    device: Device
+    precision: Precision
+    gpus: int
+    state: State
+    batch: int = 0
+    per_gpu_batch: int = 0
+    bound: bool = False
+    heat: float = 0.0
+    chosen: bool = False
+    tip: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.batch:,}{'+' if self.bound else ''}" if self.state is State.FITS else self.state
+
+    @property
+    def below(self) -> str:
+        """The smaller line."""
+        if self.state is State.FITS and self.batch != self.per_gpu_batch:
+            return f"{self.per_gpu_batch:,} each"
+        return "choose to trace" if self.state is State.UNTRACED else ""
+
+    @property
+    def where(self) -> str:
+        return f"{place(self.device)}, {self.precision}, {gpus_text(self.gpus)}"
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """A row a precision; the columns are every GPU count of the first device, then of the next."""
+
+    devices: tuple[Device, ...] = ()
+    precisions: tuple[Precision, ...] = ()
+    gpu_counts: tuple[int, ...] = ()
+    cells: tuple[tuple[Cell, ...], ...] = ()
+
+    @property
+    def columns(self) -> tuple[tuple[Device, int], ...]:
+        return tuple((device, gpus) for device in self.devices for gpus in self.gpu_counts)
+
+
+def place(device: Device) -> str:
+    return short_name(device) if device.cuda else "CPU"
+
+
+def questions(
+    choice: Choice, memories: Mapping[StepSetup, Memory], within: Callable[[Device, Memory], int | None]
+) -> dict[Key, LargestOf]:
+    """What has to be solved for all cells whose step is traced; many cells share one.
+
+    `within` says what a device leaves to the estimate of a step, calibrated where something was measured there.
+    """
+    found = {}
+    for device in choice.devices:
+        limit = allocator_limit_bytes(device)
+        for step in dict.fromkeys(line.step(device.target) for line in choice.lines()):
+            if limit is not None and step in memories:
+                found[step, limit] = LargestOf(memories[step], within(device, memories[step]) or limit)
+    return found
+
+
+def heat_map(
+    choice: Choice,
+    memories: Mapping[StepSetup, Memory],
+    largest: Mapping[Key, LargestBatch],
+    trouble: Callable[[Setup], str],
+) -> HeatMap:
+    """`trouble` says why a setup can't be traced for the chosen device."""
+    rows = [
+        [
+            _cell(choice, device, choice.line(precision, gpus), memories, largest, trouble)
+            for device in choice.devices
+            for gpus in choice.gpu_counts
+        ]
+        for precision in choice.precisions
+    ]
+    batches = [cell.batch for row in rows for cell in row if cell.batch]
+    low, high = math.log2(min(batches, default=1)), math.log2(max(batches, default=1))
+    cells = tuple(tuple(replace(cell, heat=_heat(cell, low, high)) for cell in row) for row in rows)
+    return HeatMap(choice.devices, choice.precisions, choice.gpu_counts, cells)
+
+
+def _heat(cell: Cell, low: float, high: float) -> float:
+    if not cell.batch:
+        return 0.0
+    return (math.log2(cell.batch) - low) / (high - low) if high > low else 0.5
+
+
+def _cell(
+    choice: Choice,
+    device: Device,
+    line: Setup,
+    memories: Mapping[StepSetup, Memory],
+    largest: Mapping[Key, LargestBatch],
+    trouble: Callable[[Setup], str],
+) -> Cell:
+    step, limit = line.step(device.target), allocator_limit_bytes(device)
+    solved = None if limit is None else largest.get((step, limit))
+    looked_at = (choice.device, choice.setup.precision, choice.setup.gpus)
+    share = line.gpus * line.accumulate
+    cell = Cell(
+        device,
+        line.precision,
+        line.gpus,
+        _state(choice, device, line, step, memories, solved, trouble),
+        batch=solved.batch * share if solved else 0,
+        per_gpu_batch=solved.batch if solved else 0,
+        bound=bool(solved and solved.bound),
+        chosen=(device, line.precision, line.gpus) == looked_at,
+    )
+    return replace(cell, tip=_tip(cell, solved, share, memories.get(step), trouble(line)))
+
+
+def _state(
+    choice: Choice,
+    device: Device,
+    line: Setup,
+    step: StepSetup,
+    memories: Mapping[StepSetup, Memory],
+    solved: LargestBatch | None,
+    trouble: Callable[[Setup], str],
+) -> State:
+    if solved is not None:
+        return State.FITS if solved.batch else State.NEVER
+    if step in memories:
+        return State.UNLIMITED if allocator_limit_bytes(device) is None else State.WORKING
+    if step not in choice.steps():
+        return State.UNTRACED
+    return State.FAILED if trouble(line) else State.TRACING
+
+
+def _tip(cell: Cell, solved: LargestBatch | None, share: int, memory: Memory | None, trouble: str) -> str:
+    lines = [cell.where]
+    if cell.state is State.FITS and solved is not None:
+        each = "" if share == 1 else f": {solved.batch:,} at a time on each GPU"
+        lines.append(f"At most {cell.text} samples per update{each}")
+        lines.append(f"Largest multiple of 8: {solved.multiple_of_8 * share:,}")
+        lines.append(f"Largest power of two on each GPU: {solved.power_of_2 * share:,}")
+        if cell.bound:
+            lines.append("More was not tried: memory hardly grows with the batch")
+    elif cell.state is State.NEVER:
+        lines.append("Not even one sample on each GPU fits")
+    elif cell.state is State.UNTRACED:
+        lines.append("This kind of device lays the step out otherwise: choose the cell, and it is traced for it")
+    elif cell.state is State.FAILED:
+        lines.append(trouble)
+    if memory is not None and memory.points and memory.xla:
+        lines.append("Compiled by XLA")
+    capability = cell.device.compute_capability
+    if SIXTEEN_BITS.get(cell.precision) == "bfloat16" and capability and capability < BFLOAT16_CAPABILITY:
+        lines.append(f"{place(cell.device)} has no bfloat16 units: mixed_float16 is faster there")
+    return "\n".join(lines)

@@ -1,0 +1,101 @@
+"""Every layer with what it is and what it takes, as plain values."""
+
+from dataclasses import dataclass, fields
+
+from planner_app.core.estimate.breakdown import Term
+from planner_app.core.estimate.estimate import Estimate, LayerMemory
+from planner_app.core.model.description import Layer, ModelDescription
+
+NO_LAYER = "(no layer)"
+TOLD = "Inputs, constants, losses and metrics, the allocator's overhead: what belongs to no layer."
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """Attributes:
+    path: "" for what belongs to no layer.
+    shape: What it puts out, the batch left open.
+    gradients_bytes: Of all its trained weights; at the peak some of them may be gone or not there yet.
+    activation_bytes: What its forward pass made and is kept at the peak.
+    peak_bytes: All that it has in memory at the peak; over all rows that is the peak.
+    share: Of the peak.
+    """
+
+    path: str
+    class_name: str
+    shape: str
+    params: int
+    weights_bytes: int
+    gradients_bytes: int
+    optimizer_bytes: int
+    activation_bytes: int
+    peak_bytes: int
+    share: float
+
+    @property
+    def name(self) -> str:
+        return self.path or NO_LAYER
+
+    @property
+    def main_term(self) -> Term:
+        """What most of its memory at the peak is: its colour."""
+        if not self.path:
+            return Term.OVERHEAD
+        known = {
+            Term.WEIGHTS: self.weights_bytes,
+            Term.OPTIMIZER: self.optimizer_bytes,
+            Term.ACTIVATIONS: self.activation_bytes,
+        }
+        known[Term.TEMPORARIES] = self.peak_bytes - sum(known.values())
+        return max(known, key=lambda term: known[term])
+
+    def matches(self, text: str) -> bool:
+        """Every word of the filter is somewhere in its name or class."""
+        where = f"{self.name} {self.class_name}".lower()
+        return all(word in where for word in text.lower().split())
+
+
+@dataclass(frozen=True, slots=True)
+class LayersValues:
+    """Attributes:
+    title: The setup shown.
+    note: What is being waited for, or went wrong.
+    """
+
+    title: str = ""
+    rows: tuple[LayerRow, ...] = ()
+    peak_bytes: int = 0
+    note: str = ""
+
+
+SUMMED = tuple(field.name for field in fields(LayerRow) if field.name not in ("path", "class_name", "shape"))
+
+
+def layer_rows(estimate: Estimate, description: ModelDescription) -> tuple[LayerRow, ...]:
+    """In the model's order; what belongs to no layer is last."""
+    known = {layer.path: layer for layer in description.layers}
+    return tuple(_row(each, known.get(each.name), estimate.peak_bytes) for each in estimate.layers)
+
+
+def totals(rows: tuple[LayerRow, ...]) -> dict[str, int | float]:
+    return {name: sum(getattr(row, name) for row in rows) for name in SUMMED}
+
+
+def _row(memory: LayerMemory, layer: Layer | None, peak_bytes: int) -> LayerRow:
+    return LayerRow(
+        path=memory.name,
+        class_name=memory.class_name or (layer.class_name if layer else ""),
+        shape=_shapes(layer) if layer else "",
+        params=layer.trainable_params + layer.frozen_params if layer else 0,
+        weights_bytes=memory.weights_bytes,
+        gradients_bytes=memory.gradients_bytes,
+        optimizer_bytes=memory.optimizer_bytes,
+        activation_bytes=memory.activation_bytes,
+        peak_bytes=memory.peak_bytes,
+        share=memory.peak_bytes / peak_bytes if peak_bytes else 0.0,
+    )
+
+
+def _shapes(layer: Layer) -> str:
+    shapes = (shape[1:] if shape[:1] == ("batch",) else shape for shape in layer.output_shapes)
+    return ", ".join("×".join(map(str, shape)) or "scalar" for shape in shapes)  # noqa: RUF001

@@ -1,0 +1,137 @@
+"""The plan panel as plain values: a plan, and where it comes from."""
+
+from dataclasses import dataclass, field
+
+from planner_app.core.hardware.device import Device, cpu_device, custom_device
+from planner_app.core.measure.calibration import Taught, untaught
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Precision, StepSetup
+from planner_app.core.plan.ladder import Wish, plan_of
+from planner_app.core.plan.plan import DeviceKind, Entry, Plan
+from planner_app.core.replay.memory import Memory
+from planner_app.errors import DeviceError, PlannerError
+from planner_app.files.devices.catalogue import find_device
+from planner_app.gui.choice import Choice
+from planner_app.planner.plan import now, versions
+from planner_app.units import format_bytes
+
+LOWER = (Precision.MIXED_BFLOAT16, Precision.MIXED_FLOAT16)  # that a rung may be allowed to take
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the panel's fields say: how far a plan may go."""
+
+    lower: Precision | None = None
+    every_device: bool = False
+    surely: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOf:
+    """Asked of `answers`: a plan, or the sentence why there is none."""
+
+    model: CheckedModel = field(compare=False)
+    file: str
+    wish: Wish
+    memories: tuple[tuple[StepSetup, Memory], ...]
+    taught: Taught = untaught
+
+    def answer(self) -> Plan | str:
+        about = {"file": self.file, "created": now(), "versions": versions()}
+        try:
+            return plan_of(self.model, dict(self.memories), self.wish, **about, taught=self.taught)
+        except PlannerError as error:
+            return str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class RungRow:
+    """One line of the ladder, on one device. Sizes are in bytes; `capacity_bytes` is None without a limit."""
+
+    device: str
+    number: int
+    at_a_time: int
+    steps: int
+    precision: str
+    compiled: bool
+    peak_bytes: int
+    low_bytes: int
+    high_bytes: int
+    capacity_bytes: int | None
+
+    @property
+    def spare(self) -> str:
+        return "" if self.capacity_bytes is None else format_bytes(self.capacity_bytes - self.peak_bytes)
+
+    @property
+    def band(self) -> str:
+        return f"{format_bytes(self.low_bytes)} to {format_bytes(self.high_bytes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanValues:
+    """Attributes:
+    file: The plan file that is shown; empty for the plan of the chosen setup.
+    note: Why there is no plan, or what to know of the one there is.
+    bad: The note is of a trouble.
+    """
+
+    plan: Plan | None = None
+    file: str = ""
+    note: str = ""
+    bad: bool = False
+
+
+def wish_of(choice: Choice, terms: Terms) -> Wish:
+    """The plan that is wanted for what is chosen; the chosen device comes first."""
+    others = tuple(device for device in choice.devices if device != choice.device) if terms.every_device else ()
+    lower = (terms.lower,) if terms.lower is not None and terms.lower is not choice.setup.precision else ()
+    return Wish(setup=choice.setup, devices=(choice.device, *others), precisions=lower, surely=terms.surely)
+
+
+def rung_rows(plan: Plan) -> list[RungRow]:
+    return [
+        RungRow(
+            device=entry.device.name,
+            number=number,
+            at_a_time=rung.per_gpu_batch,
+            steps=rung.accumulate,
+            precision=str(rung.precision),
+            compiled=rung.jit,
+            peak_bytes=rung.peak.expected_bytes,
+            low_bytes=rung.peak.low_bytes,
+            high_bytes=rung.peak.high_bytes,
+            capacity_bytes=entry.device.capacity_bytes,
+        )
+        for entry in plan.devices
+        for number, rung in enumerate(entry.rungs)
+    ]
+
+
+def entry_for(plan: Plan, device: Device) -> Entry:
+    """The plan's entry for a device; the first one where it has none."""
+    names = {entry.device.name.casefold(): entry for entry in plan.devices}
+    return names.get(device.name.casefold(), plan.devices[0])
+
+
+def device_of(entry: Entry) -> Device:
+    """As the catalogue has it; one that it does not have is as large as the plan says."""
+    planned = entry.device
+    if planned.kind is DeviceKind.CPU:
+        return cpu_device(planned.total_bytes)
+    try:
+        return find_device(planned.name)
+    except DeviceError:
+        total = planned.total_bytes or planned.capacity_bytes
+        if total is None:
+            raise
+        return custom_device(planned.name, total, planned.compute_capability)
+
+
+def opened_choice(choice: Choice, plan: Plan) -> Choice:
+    """A plan's first rung, chosen."""
+    entry = entry_for(plan, choice.device)
+    device = device_of(entry)
+    devices = choice.devices if device in choice.devices else (*choice.devices, device)
+    return Choice(plan.setup(entry, entry.rungs[0]), device, devices, choice.precisions, choice.gpu_counts)

@@ -1,0 +1,78 @@
+"""Checks what the user names, tells what is found, and hands on what is chosen."""
+
+import os
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from planner_app.gui.background.task import Task
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.python.view import PythonView
+from planner_app.gui.session import Session
+from planner_app.jobs import interpreter as python
+from planner_app.jobs.interpreter import Python
+
+FIND, OWN = "&Find one", "&Plimsoll's own"
+
+
+class PythonPresenter(QObject):
+    chosen = Signal(str)  # its path; empty: whichever is found
+
+    def __init__(self, session: Session, view: PythonView, appearance: Appearance) -> None:
+        super().__init__(view)
+        self._session, self._view, self._appearance = session, view, appearance
+        self._check: Task | None = None
+        view.wished.connect(self._on_wished)
+        view.taken.connect(self.chosen)
+        view.finished.connect(self._drop)
+        self._look = Task(_look)
+        self._look.told.connect(self._on_found)
+        session.start(self._look)
+        self._on_wished(view.wish())
+
+    def _on_wished(self, path: str) -> None:
+        if self._check is not None:
+            self._check.drop()
+        self._view.show_checking()
+        if self._view.named.isChecked() and not path:
+            self._view.show_result("Name a Python, or take one of those above.", None)
+            return
+        self._check = Task(partial(_checked, path))
+        self._check.finished.connect(self._on_checked)
+        self._session.start(self._check)
+
+    def _on_checked(self, found: Python) -> None:
+        theme = self._appearance.theme
+        if found.problem:
+            # To look for one is no mistake, though there is none yet.
+            self._view.show_result(found.problem, theme.bad, usable=not self._view.wish())
+        else:
+            self._view.show_result(f"This will do: {found.path} has {found.summary}.", theme.good, usable=True)
+
+    def _on_found(self, found: Python) -> None:
+        lacks = ", ".join(f"no {need.title}" for need in python.lacking(found.packages))
+        self._view.add_found(found.path, ", ".join(filter(None, (found.summary, lacks))))
+
+    def _drop(self) -> None:
+        for task in (self._look, self._check):
+            if task is not None:
+                task.drop()
+
+
+def make(session: Session, appearance: Appearance, parent: QWidget, chosen: str) -> tuple[PythonView, PythonPresenter]:
+    named = os.environ.get(python.VARIABLE)
+    note = f"{python.VARIABLE} names {named}: it is used, whatever is chosen here." if named else ""
+    view = PythonView(parent, chosen, FIND if python.is_frozen() else OWN, note)
+    return view, PythonPresenter(session, view, appearance)
+
+
+def _checked(path: str, _: Task) -> Python:
+    return python.check(path) if path else python.find(chosen="")
+
+
+def _look(task: Task) -> None:
+    for found in python.look_around():
+        if task.cancelled.is_set():
+            return
+        task.hand_over(found)

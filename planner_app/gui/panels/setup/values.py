@@ -1,0 +1,141 @@
+"""The setup panel as plain values: what its fields show, and what is read out of them."""
+
+from dataclasses import dataclass
+
+from planner_app.core.model.description import ModelDescription, TensorShape
+from planner_app.core.model.setup import Jit, Precision, Setup
+from planner_app.core.replay.memory import Memory
+from planner_app.errors import SetupError
+from planner_app.gui.choice import Choice
+
+Sizes = tuple[tuple[str, tuple[int, ...]], ...]
+REMAT_MODES = ("", "activations", "larger_than", "list_of_layers")
+
+
+@dataclass(frozen=True, slots=True)
+class InputField:
+    """One input of the model.
+
+    Attributes:
+        shape: As the file has it, without the batch: "height x width x 3".
+        text: What the user has filled in; empty: as the file has it.
+        open: A dimension is unknown, and nothing is filled in.
+    """
+
+    name: str
+    shape: str
+    text: str
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetupValues:
+    batch: int = 1
+    each: str = ""
+    precision: Precision = Precision.FLOAT32
+    gpus: int = 1
+    accumulate: int = 1
+    optimizer: str = "adam"
+    jit: Jit = Jit.AUTO
+    jit_note: str = ""
+    freeze: str = ""
+    remat_mode: str = ""
+    remat_argument: str = ""
+    loss: str = ""
+    saved_loss: str = ""
+    inputs: tuple[InputField, ...] = ()
+    precisions: tuple[Precision, ...] = ()
+    gpu_counts: tuple[int, ...] = ()
+    layers: tuple[str, ...] = ()
+
+
+def setup_values(choice: Choice, description: ModelDescription | None, memory: Memory | None) -> SetupValues:
+    setup = choice.setup
+    mode, _, argument = setup.remat.partition(":")
+    return SetupValues(
+        batch=setup.batch,
+        each=each_text(setup),
+        precision=setup.precision,
+        gpus=setup.gpus,
+        accumulate=setup.accumulate,
+        optimizer=str(setup.optimizer),
+        jit=setup.jit,
+        jit_note=jit_text(choice, memory),
+        freeze=", ".join(setup.freeze),
+        remat_mode=mode,
+        remat_argument=argument,
+        loss=setup.loss,
+        saved_loss=(description.loss or "") if description else "",
+        inputs=tuple(_input_field(each, dict(setup.sizes)) for each in description.inputs) if description else (),
+        precisions=choice.precisions,
+        gpu_counts=choice.gpu_counts,
+        layers=tuple(layer.name for layer in description.layers) if description else (),
+    )
+
+
+def each_text(setup: Setup) -> str:
+    """How a batch is shared out."""
+    if setup.gpus == 1 and setup.accumulate == 1:
+        return "All of it at once, on one GPU."
+    shares = []
+    if setup.gpus > 1:
+        shares.append(f"{setup.gpus} GPUs")
+    if setup.accumulate > 1:
+        shares.append(f"{setup.accumulate} steps")
+    return f"{setup.per_gpu_batch:,} at a time on each GPU, shared out over {' and '.join(shares)}."
+
+
+def jit_text(choice: Choice, memory: Memory | None) -> str:
+    setup = choice.setup
+    wanted = setup.uses_xla(choice.device.cuda)
+    if memory is not None and memory.points and wanted and not memory.xla:
+        return "Off: a layer of this model does not allow XLA."
+    if setup.jit is not Jit.AUTO:
+        return "XLA compiles the step." if wanted else "The step runs operation by operation."
+    if not choice.device.cuda:
+        return "Auto means off on the CPU."
+    return "Auto means on: one GPU." if wanted else "Auto means off: Keras turns XLA off with several GPUs."
+
+
+def _input_field(shape: TensorShape, sizes: dict[str, tuple[int, ...]]) -> InputField:
+    known = shape.shape[1:]
+    given = sizes.get(shape.name)
+    return InputField(
+        name=shape.name,
+        shape=" x ".join(map(str, known)) or "a number",
+        text=", ".join(map(str, given)) if given else "",
+        open=given is None and any(isinstance(dimension, str) for dimension in known),
+    )
+
+
+def parse_patterns(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def parse_counts(text: str) -> tuple[int, ...]:
+    """`1, 2, 4`."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() and 0 < int(part) <= 4096 for part in parts):
+        raise SetupError(f'"{text}" is no list of GPU counts: expected numbers, as in 1, 2, 4.')
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def parse_sizes(sizes: Sizes, name: str, text: str) -> Sizes:
+    """The sizes of one input changed: `224, 224, 3`; empty: as the file has them."""
+    others = tuple(each for each in sizes if each[0] != name)
+    parts = [part.strip() for part in text.replace("x", ",").split(",") if part.strip()]
+    if not parts:
+        return others
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise SetupError(f'"{text}" are no sizes of input {name}: expected them without the batch, as in 224, 224, 3.')
+    return (*others, (name, tuple(map(int, parts))))
+
+
+def remat_of(mode: str, argument: str) -> str:
+    """As `Setup.remat` has it; a mode that needs an argument waits for one."""
+    if mode in ("", "activations"):
+        return mode
+    if not argument.strip():
+        example = "a number of elements, as in 100000" if mode == "larger_than" else "layers, as in conv1+conv2"
+        raise SetupError(f"Rematerialising {mode.replace('_', ' ')} needs {example}.")
+    return f"{mode}:{argument.strip()}"

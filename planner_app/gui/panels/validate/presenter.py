@@ -1,0 +1,191 @@
+"""Runs what the panel asks for, one thing at a time, and brings what is found onto the chart."""
+
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QFileDialog
+
+from planner_app.core.compile.check import CompileCheck
+from planner_app.core.hardware.machine import Machine
+from planner_app.core.measure.calibration import sentence, teaches
+from planner_app.core.measure.measurement import Step
+from planner_app.core.measure.search import Found, Try
+from planner_app.errors import PlannerError, SetupError
+from planner_app.files.kept.calibrations import Calibrations
+from planner_app.files.kept.measurements import read_measurement, write_measurement
+from planner_app.gpu.nvml import machine_gpus
+from planner_app.gui.background.errand import Errand
+from planner_app.gui.background.task import Task
+from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panel import Panel, Table
+from planner_app.gui.panels.validate import deeds
+from planner_app.gui.panels.validate.values import Kind, Measured, Row, compiled_row, found_text, measured_row, try_text
+from planner_app.gui.panels.validate.view import COLUMNS, ValidateView
+from planner_app.gui.session import Session
+from planner_app.jobs.protocol import Progress
+from planner_app.planner.compare import learn
+
+
+class ValidatePresenter(QObject):
+    """Attributes:
+    rows: What has been found for the open model, the newest last.
+    """
+
+    def __init__(self, session: Session, view: ValidateView, appearance: Appearance) -> None:
+        super().__init__(view)
+        self._session, self._view, self._appearance = session, view, appearance
+        self.errand = Errand(session, self)
+        self._results: list[Measured] = []
+        self.rows: list[Row] = []
+        self._share = 1
+        session.model_changed.connect(self._on_model_changed)
+        self.errand.progressed.connect(self._on_progressed)
+        self.errand.told.connect(self._on_told)
+        self.errand.failed.connect(self._on_failed)
+        self.errand.stopped.connect(self._on_stopped)
+        self.errand.ended.connect(lambda: view.show_working(False))
+        appearance.changed.connect(self._paint)
+        view.run_clicked.connect(self._on_run_clicked)
+        view.cancel_clicked.connect(self._on_cancel_clicked)
+        view.open_clicked.connect(self._on_open_clicked)
+        view.save_clicked.connect(self._on_save_clicked)
+        view.calibrate_clicked.connect(self._on_calibrate_clicked)
+        self._paint()
+        self._looking = Task(lambda _task: machine_gpus())  # a driver may take its time: the window does not wait
+        self._looking.finished.connect(self._show_places)
+        session.start(self._looking)
+
+    @property
+    def busy(self) -> bool:
+        return self.errand.busy
+
+    def table(self) -> Table:
+        return Table(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in self.rows])
+
+    def open_measurement(self, path: str) -> None:
+        """What was measured elsewhere, beside the estimate for the model that is open."""
+        measurement = read_measurement(Path(path))
+        self._run(deeds.comparing(self._subject(), measurement))
+
+    def _subject(self) -> deeds.Subject:
+        session = self._session
+        if session.opened is None or session.tracer is None:
+            raise SetupError("There is no model yet: open one first.")
+        return deeds.Subject(session.opened.checked, session.tracer)
+
+    def _deed(self) -> deeds.Deed:
+        wanted, choice = self._view.wanted(), self._session.choice
+        subject = self._subject()
+        if wanted.kind is Kind.COMPILE:
+            return deeds.compiling(subject, choice.setup, choice.device)
+        setups = wanted.setups(choice.setup)
+        self._share = setups[0].gpus * setups[0].accumulate
+        if wanted.kind is Kind.LARGEST:
+            return deeds.searching(subject, wanted, setups[0])
+        return deeds.measuring(subject, wanted, setups)
+
+    def _run(self, deed: deeds.Deed) -> None:
+        self.errand.run(deed, self._on_finished)
+        self._view.show_working(True)
+        self._view.say("Starting a fresh process …")
+
+    def _on_run_clicked(self) -> None:
+        try:
+            self._run(self._deed())
+        except PlannerError as error:
+            self._view.show_trouble(str(error))
+
+    def _on_cancel_clicked(self) -> None:
+        if self.errand.busy:
+            self._view.say("Cancelling …")
+            self.errand.cancel()
+
+    def _on_progressed(self, event: Progress) -> None:
+        self._view.show_progress(event.done, event.of, event.text)
+        for part in event.results:
+            step = msgspec.json.decode(part, type=Step)
+            self._view.show_step(max((memory.peak_bytes for memory in step.memory), default=0))
+
+    def _on_told(self, part: object) -> None:
+        if isinstance(part, Measured):
+            self._results.append(part)
+            self._session.keep_measurement(part.measurement)
+            self._add(measured_row(part))
+        elif isinstance(part, CompileCheck):
+            memory = self._session.memory(part.setup)
+            known = None if memory is None else memory.point(part.setup.per_gpu_batch).in_use_bytes
+            self._session.keep_check(part)
+            self._add(compiled_row(part, known))
+        elif isinstance(part, Try):
+            self._view.say(try_text(part))
+
+    def _add(self, row: Row) -> None:
+        self.rows.append(row)
+        self._view.show_rows(self.rows, self._appearance.theme)
+        self._view.say(" ".join(filter(None, (f"{row.setup}, {row.where}:", row.found, row.error, row.detail))))
+
+    def _on_finished(self, result: object) -> None:
+        self._view.say(found_text(result, self._share) if isinstance(result, Found) else "Done.")
+
+    def _on_failed(self, why: str, detail: str) -> None:
+        self._view.say(why)
+        if detail:
+            self._view.log.appendPlainText(detail)
+        self._view.show_trouble(why)
+
+    def _on_stopped(self) -> None:
+        self._view.say("Cancelled; what was found before is kept.")
+
+    def _on_open_clicked(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self._view, "Open a measurement", "", "Measurements (*.json)")
+        if path:
+            self._attempt(lambda: self.open_measurement(path))
+
+    def _on_save_clicked(self) -> None:
+        if not self._results:
+            self._view.show_trouble("Nothing has been measured yet.")
+            return
+        path, _ = QFileDialog.getSaveFileName(self._view, "Save the last measurement", "measured.json", "*.json")
+        if path:
+            self._attempt(lambda: write_measurement(Path(path), self._results[-1].measurement))
+
+    def _on_calibrate_clicked(self) -> None:
+        useful = [(each.measurement, each.comparison) for each in self._results if not teaches(each.measurement)]
+        learnt = [(m, c) for m, c in useful if c is not None]
+        if not learnt:
+            reasons = [teaches(each.measurement) for each in self._results]
+            self._view.show_trouble(next(filter(None, reasons), "Nothing has been measured yet that could teach."))
+            return
+        store = Calibrations()
+        self._attempt(lambda: [self._view.say(sentence(learn(store, m, c))) for m, c in learnt])
+        self._session.learn_anew()
+
+    def _attempt(self, deed: object) -> None:
+        try:
+            deed()  # type: ignore[operator]
+        except PlannerError as error:
+            self._view.show_trouble(str(error))
+
+    def _on_model_changed(self) -> None:
+        self.errand.drop()
+        self._results.clear()
+        self.rows.clear()
+        self._view.show_rows([], self._appearance.theme)
+
+    def _paint(self) -> None:
+        self._view.set_theme(self._appearance.theme)
+        self._view.show_rows(self.rows, self._appearance.theme)
+
+    def _show_places(self, machine: Machine) -> None:
+        usable = [(f"gpu:{gpu.index}", gpu.name or "") for gpu in machine.usable_gpus]
+        every = ",".join(str(gpu.index) for gpu in machine.usable_gpus)
+        several = [(f"gpu:{every}", "all of them")] if len(usable) > 1 else []
+        self._view.show_places([("cpu", "through the GPUs' allocator"), *usable, *several])
+
+
+def make(session: Session, appearance: Appearance) -> Panel:
+    view = ValidateView()
+    presenter = ValidatePresenter(session, view, appearance)
+    area = Qt.DockWidgetArea.BottomDockWidgetArea
+    return Panel("Validate", view, area, picture=view.table, table=presenter.table, shortcut="Alt+8")

@@ -1,0 +1,148 @@
+"""The validate panel as plain values: what can be checked, where, and what came of it."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from planner_app.core.compile.check import CompileCheck
+from planner_app.core.measure.compare import Comparison
+from planner_app.core.measure.measurement import Measurement, Order, Place, parse_place
+from planner_app.core.measure.search import Found, Try
+from planner_app.core.model.setup import Jit, Setup
+from planner_app.errors import SetupError
+from planner_app.units import format_bytes, parse_bytes
+
+
+class Kind(StrEnum):
+    SETUP = "Measure the chosen setup"
+    SERIES = "Measure a series of batches"
+    LARGEST = "Find the largest batch by trying"
+    COMPILE = "Compile for the chosen device"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the panel's fields say, as they say it."""
+
+    kind: Kind
+    place: str
+    limit: str
+    batches: str
+    processes: int
+    one_by_one: bool
+
+    def resolved_place(self) -> Place:
+        return parse_place(self.place, parse_bytes(self.limit) if self.limit.strip() else None)
+
+    def order(self, setup: Setup) -> Order:
+        """One by one only on the CPU, and neither replicas nor programs of XLA can be."""
+        can = self.place.strip().lower() == "cpu" and setup.gpus == 1 and setup.jit is not Jit.ON
+        return Order.INLINE if self.one_by_one and can else Order.ORDINARY
+
+    def setups(self, chosen: Setup) -> tuple[Setup, ...]:
+        """On GPUs as many are used as are named; on the CPU, replicas share it."""
+        place = self.resolved_place()
+        gpus = len(place.gpus) or chosen.gpus
+        share = gpus * chosen.accumulate
+        if self.kind is not Kind.SERIES:
+            return (_with(chosen, max(chosen.batch, share), gpus),)
+        parts = [part.strip() for part in self.batches.split(",") if part.strip()]
+        if not parts or not all(part.isdecimal() and int(part) >= share for part in parts):
+            raise SetupError(
+                f'"{self.batches}" is no series of batches: expected numbers from {share} on, as in 32, 64.'
+            )
+        return tuple(_with(chosen, int(part), gpus) for part in parts)
+
+
+def _with(setup: Setup, batch: int, gpus: int) -> Setup:
+    return replace(setup, batch=batch, gpus=gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measurement beside its estimate, where there is a peak to compare."""
+
+    measurement: Measurement
+    comparison: Comparison | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the result table. `bad` marks what ran out of memory or left the estimate's band."""
+
+    setup: str
+    where: str
+    estimated: str
+    found: str
+    error: str
+    speed: str
+    bad: bool = False
+    detail: str = ""
+
+
+def measured_row(result: Measured) -> Row:
+    measurement, comparison = result.measurement, result.comparison
+    speed = measurement.samples_per_second
+    where = measurement.hardware if measurement.place.on_gpu else f"CPU, {measurement.order}"
+    if measurement.oom is not None:
+        oom = measurement.oom
+        who = f"{oom.operation or 'an operation'}{f' of {oom.layer}' if oom.layer else ''}"
+        return Row(
+            where=where,
+            setup=_setup_text(measurement.setup),
+            estimated="" if comparison is None else format_bytes(comparison.estimated_bytes),
+            found="out of memory",
+            error="",
+            speed="",
+            bad=True,
+            detail=f"Out of memory in {oom.during}: {who} wanted {oom.shape or 'memory'}.",
+        )
+    peaks = sorted(peak for each in measurement.peaks.values() for peak in each)
+    return Row(
+        where=where,
+        setup=_setup_text(measurement.setup),
+        estimated="" if comparison is None else format_bytes(comparison.estimated_bytes),
+        found=_range(peaks),
+        error="" if comparison is None else f"{comparison.error:+.1%}",
+        speed="" if speed is None else f"{speed:,.0f} samples/s",
+        bad=comparison is not None and not comparison.in_band,
+        detail=" ".join((*comparison.notes, measurement.ended)) if comparison else measurement.ended,
+    )
+
+
+def compiled_row(check: CompileCheck, estimated_bytes: int | None) -> Row:
+    error = "" if not estimated_bytes else f"{estimated_bytes / check.total_bytes - 1:+.1%}"
+    return Row(
+        where=f"compiled for {check.device}",
+        setup=_setup_text(check.setup),
+        estimated="" if estimated_bytes is None else format_bytes(estimated_bytes),
+        found=format_bytes(check.total_bytes),
+        error=error,
+        speed="",
+        bad=check.fits is False,
+        detail=" ".join(check.warnings),
+    )
+
+
+def try_text(tried: Try) -> str:
+    verdict = "fits" if tried.fits else f"does not fit: {tried.reason}"
+    peak = "" if tried.peak_bytes is None else f", {format_bytes(tried.peak_bytes)} in use"
+    return f"{tried.batch:,} on each GPU: {verdict}{peak if tried.fits else ''} ({tried.seconds:.0f} s)"
+
+
+def found_text(found: Found, share: int) -> str:
+    if not found.batch:
+        return f"Not even {found.above or 1} on each GPU fit."
+    beyond = "; more was not tried" if found.above is None else f"; {found.above * share:,} do not"
+    return f"{found.batch * share:,} samples per update fit, measured{beyond}."
+
+
+def _setup_text(setup: Setup) -> str:
+    gpus = f", {setup.gpus} GPUs" if setup.gpus > 1 else ""
+    return f"batch {setup.batch:,}, {setup.precision}{gpus}"
+
+
+def _range(peaks: list[int]) -> str:
+    if not peaks:
+        return ""
+    low, high = format_bytes(peaks[0]), format_bytes(peaks[-1])
+    return low if low == high else f"{low} to {high}"

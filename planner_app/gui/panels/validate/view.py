@@ -1,0 +1,245 @@
+"""The fields, the log, the memory strip and the results of the validate panel."""
+
+from collections.abc import Sequence
+
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QSpinBox,
+    QSplitter,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.theme import Theme
+from planner_app.gui.panels.validate.values import Kind, Row, Wanted
+
+COLUMNS = ("setup", "where", "estimated", "found", "error", "speed")
+MIB = 1 << 20
+
+
+class ValidateView(QWidget):
+    run_clicked = Signal()
+    cancel_clicked = Signal()
+    open_clicked = Signal()
+    save_clicked = Signal()
+    calibrate_clicked = Signal()
+    kind_changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps_mib: list[float] = []
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 6, 8, 6)
+        row.setSpacing(12)
+        row.addLayout(self._fields())
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.addWidget(self._live())
+        splitter.addWidget(self._results())
+        splitter.setSizes([320, 640])
+        row.addWidget(splitter, 1)
+        self._on_kind_changed()
+        self.show_working(False)
+
+    def _fields(self) -> QVBoxLayout:
+        self.kind = QComboBox()
+        self.kind.addItems([str(kind) for kind in Kind])
+        self.kind.setAccessibleName("What to check")
+        self.place = QComboBox()
+        self.place.setEditable(True)
+        self.place.addItem("cpu")
+        self.place.setAccessibleName("Where: cpu, gpu:0, or several as in gpu:0,1")
+        self.place.setToolTip("cpu, gpu:0, or several as in gpu:0,1")
+        self.limit, self.batches = QLineEdit(), QLineEdit("32, 64, 128")
+        self.limit.setPlaceholderText("none, or as in 8GiB")
+        self.limit.setAccessibleName("What the allocator may take")
+        self.limit.setToolTip("What TensorFlow's allocator may take: on the CPU it stands in for a GPU's memory.")
+        self.batches.setAccessibleName("Batches to measure")
+        self.processes = QSpinBox()
+        self.processes.setRange(1, 50)
+        self.processes.setAccessibleName("Fresh processes for each point")
+        self.processes.setToolTip("Fresh processes for each point: the peak differs between them.")
+        self.one_by_one = QCheckBox("kernels one by one, as on a GPU")
+        self.one_by_one.setChecked(True)
+        self.one_by_one.setToolTip("On the CPU: the order of a GPU, the same to the byte in every process.")
+        self.form = QFormLayout()
+        for label, field in (("Chec&k", self.kind), ("&On", self.place), ("&Limit", self.limit)):
+            self.form.addRow(label, field)
+        self.form.addRow("Batc&hes", self.batches)
+        self.form.addRow("&Processes", self.processes)
+        self.form.addRow(self.one_by_one)
+        self.run, self.cancel = QPushButton("&Run"), QPushButton("Cance&l")
+        self.run.clicked.connect(self.run_clicked)
+        self.cancel.clicked.connect(self.cancel_clicked)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.run)
+        buttons.addWidget(self.cancel)
+        self.trouble = PlainLabel()
+        self.trouble.setWordWrap(True)
+        self.trouble.hide()
+        self.kind.currentIndexChanged.connect(self._on_kind_changed)
+        column = QVBoxLayout()
+        column.addLayout(self.form)
+        column.addLayout(buttons)
+        column.addWidget(self.trouble)
+        column.addStretch(1)
+        return column
+
+    def _live(self) -> QWidget:
+        self.bar, self.doing = QProgressBar(), PlainLabel("Nothing runs.")
+        self.bar.setTextVisible(False)
+        self.doing.setWordWrap(True)
+        self.strip = pg.PlotWidget()
+        self.strip.setMenuEnabled(False)
+        self.strip.hideButtons()
+        self.strip.setMouseEnabled(x=False, y=False)
+        self.strip.setLabel("left", "MiB")
+        self.strip.getAxis("left").enableAutoSIPrefix(False)
+        self.strip.setLimits(yMin=0)
+        self.strip.setAccessibleName("Peak of each step as it is measured")
+        self.strip.setMinimumHeight(70)
+        self._line = self.strip.plot([], [], symbol="o", symbolSize=5)
+        self.log = QPlainTextEdit()
+        self.log.setReadOnly(True)
+        self.log.setMaximumBlockCount(2000)
+        self.log.setAccessibleName("Log")
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.doing)
+        column.addWidget(self.bar)
+        column.addWidget(self.strip, 1)
+        column.addWidget(self.log, 1)
+        return page
+
+    def _results(self) -> QWidget:
+        self.table = QTableWidget(0, len(COLUMNS))
+        self.table.setHorizontalHeaderLabels(list(COLUMNS))
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.table.setAccessibleName("Estimated against measured")
+        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.table.currentCellChanged.connect(self._on_row_chosen)
+        self.detail = PlainLabel()
+        self.detail.setWordWrap(True)
+        self.open_button, self.save_button = QPushButton("Open a measurement …"), QPushButton("Save …")
+        self.calibrate_button = QPushButton("Calibrate")
+        self.calibrate_button.setToolTip("Let later estimates for this device learn from what was measured.")
+        row = QHBoxLayout()
+        for button, signal in (
+            (self.open_button, self.open_clicked),
+            (self.save_button, self.save_clicked),
+            (self.calibrate_button, self.calibrate_clicked),
+        ):
+            button.clicked.connect(signal)
+            row.addWidget(button)
+        row.addStretch(1)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.detail)
+        column.addLayout(row)
+        return page
+
+    # What is shown
+
+    def wanted(self) -> Wanted:
+        return Wanted(
+            kind=Kind(self.kind.currentText()),
+            place=self.place.currentText(),
+            limit=self.limit.text(),
+            batches=self.batches.text(),
+            processes=self.processes.value(),
+            one_by_one=self.one_by_one.isChecked(),
+        )
+
+    def show_places(self, places: Sequence[tuple[str, str]]) -> None:
+        """What can be measured on, as the field takes it, and what that is."""
+        chosen = self.place.currentText()
+        self.place.clear()
+        for number, (place, name) in enumerate(places):
+            self.place.addItem(place)
+            self.place.setItemData(number, name, Qt.ItemDataRole.ToolTipRole)
+        self.place.setCurrentText(chosen or "cpu")
+
+    def show_working(self, working: bool) -> None:
+        self.run.setEnabled(not working)
+        self.cancel.setEnabled(working)
+        self.bar.setVisible(working)
+        if working:
+            self._steps_mib.clear()
+            self._line.setData([], [])
+            self.show_trouble("")
+
+    def show_progress(self, done: int, of: int, text: str) -> None:
+        self.bar.setRange(0, of)
+        self.bar.setValue(done)
+        self.doing.setText(text)
+
+    def show_step(self, peak_bytes: int) -> None:
+        self._steps_mib.append(peak_bytes / MIB)
+        self._line.setData(list(range(1, len(self._steps_mib) + 1)), self._steps_mib)
+        self.strip.setYRange(0, max(self._steps_mib) * 1.15)
+
+    def say(self, line: str) -> None:
+        self.log.appendPlainText(line)
+        self.doing.setText(line)
+
+    def show_trouble(self, sentence: str) -> None:
+        self.trouble.setText(sentence)
+        self.trouble.setVisible(bool(sentence))
+
+    def show_rows(self, rows: Sequence[Row], theme: Theme) -> None:
+        self.table.setRowCount(len(rows))
+        for number, row in enumerate(rows):
+            for column, name in enumerate(COLUMNS):
+                item = QTableWidgetItem(getattr(row, name))
+                if name in ("estimated", "found", "error", "speed"):
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                if row.bad:
+                    item.setForeground(QColor(theme.bad))
+                item.setToolTip(row.detail)
+                self.table.setItem(number, column, item)
+        self._details = [row.detail for row in rows]
+        self._on_row_chosen()
+
+    def set_theme(self, theme: Theme) -> None:
+        self.strip.setBackground(theme.surface)
+        for side in ("left", "bottom"):
+            self.strip.getAxis(side).setPen(theme.grid)
+            self.strip.getAxis(side).setTextPen(theme.muted)
+        self._line.setPen(pg.mkPen(theme.accent, width=2))
+        self._line.setSymbolBrush(theme.accent)
+        self._line.setSymbolPen(theme.surface)
+        palette = self.trouble.palette()
+        palette.setColor(palette.ColorRole.WindowText, QColor(theme.bad))
+        self.trouble.setPalette(palette)
+
+    def _on_kind_changed(self) -> None:
+        kind = Kind(self.kind.currentText())
+        for field in (self.place, self.limit, self.processes, self.one_by_one):
+            self.form.setRowVisible(field, kind is not Kind.COMPILE)
+        self.form.setRowVisible(self.batches, kind is Kind.SERIES)
+        self.kind_changed.emit()
+
+    def _on_row_chosen(self) -> None:
+        details = getattr(self, "_details", [])
+        row = self.table.currentRow() if self.table.currentRow() >= 0 else len(details) - 1
+        self.detail.setText(details[row] if 0 <= row < len(details) else "")

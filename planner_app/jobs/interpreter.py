@@ -1,0 +1,229 @@
+"""Which Python the workers run in: one that has TensorFlow.
+
+found = find()              # the variable's, the user's choice, or this very Python; a frozen build looks around
+found.path, found.problem   # the problem is a sentence, empty if it will do
+
+check("/opt/tf/bin/python") # what one Python has, and what it lacks
+"""
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from planner_app.errors import PythonError
+from planner_app.files.chosen_python import chosen_python
+from planner_app.jobs import interpreter_probe as probe
+
+VARIABLE = "PLIMSOLL_PYTHON"
+MENU = "File > Python with TensorFlow"
+MINORS = (11, 12, 13)  # of Python 3, as pyproject.toml has it
+IN_PREFIX = ("bin/python", "Scripts/python.exe", "python.exe")
+ON_PATH = ("python3", "python", *(f"python3.{minor}" for minor in reversed(MINORS)))
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A package that workers import, as a person and as pip call it."""
+
+    module: str
+    title: str
+    requirement: str
+    versions: str = ""  # a pattern that theirs begins with
+
+
+# As in pyproject.toml, which says why.
+NEEDS = (
+    Need("tensorflow", "TensorFlow 2.21", "tensorflow>=2.21,<2.22", r"2\.21\b"),
+    Need("keras", "Keras 3.15.1", "keras>=3.15.1,<3.16", r"3\.15\.[1-9]"),
+    Need("h5py", "h5py", "h5py>=3.11"),
+    Need("msgspec", "msgspec", "msgspec>=0.19"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """One Python, and whether workers can run in it.
+
+    Attributes:
+        path: Where it really is, if it could be asked.
+        origin: How it was come by, a few words.
+        version: "3.12.1"; empty if it is no Python.
+        packages: Version by module, of those that workers use.
+        problem: A sentence; empty if it will do.
+    """
+
+    path: str
+    origin: str = ""
+    version: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+    prefix: str = ""
+
+    @property
+    def summary(self) -> str:
+        """What it has: "Python 3.12.1, TensorFlow 2.21.0, Keras 3.15.1"."""
+        titles = {"tensorflow": "TensorFlow", "keras": "Keras"}
+        has = [f"{title} {self.packages[module]}" for module, title in titles.items() if module in self.packages]
+        return ", ".join([f"Python {self.version}", *has]) if self.version else ""
+
+
+_good: dict[str, Python] = {}  # what will do is asked once; what will not may be mended at any time
+
+
+def check(python: str, origin: str = "named") -> Python:
+    """Ask it, in a child of a tenth of a second. Nothing is imported here, and TensorFlow is not imported there."""
+    answer = probe.ask(python)
+    if answer.trouble:
+        problem = f"{python} {answer.trouble}: choose a Python under {MENU}, or name one in {VARIABLE}."
+        return Python(python, origin, problem=problem)
+    problem = _wrong_version(answer) or _incomplete(answer)
+    return Python(answer.executable, origin, answer.version, answer.packages, problem, answer.prefix)
+
+
+def find(chosen: str | None = None) -> Python:
+    """The Python that workers run in, as things are now; or as they would be, had the user `chosen` that one."""
+    for python, origin in _told(chosen):
+        return _asked(python, origin)
+    if not is_frozen():
+        return _asked(sys.executable, "Plimsoll's own")
+    if "" not in _good:
+        found = next((each for each in look_around() if not each.problem), None)
+        if found is None:
+            return Python("", "looked for", problem=_none_found())
+        _good[""] = found
+    return _good[""]
+
+
+def worker_python() -> str:
+    """The program to start.
+
+    Raises:
+        PythonError: There is none that has what workers need.
+    """
+    if not is_outside():
+        return sys.executable  # not asked first: a worker says itself what it lacks
+    found = find()
+    if found.problem:
+        raise PythonError(found.problem)
+    return found.path
+
+
+def is_frozen() -> bool:
+    """A build that brings its own Python along, without TensorFlow."""
+    return bool(getattr(sys, "frozen", False))
+
+
+def is_outside() -> bool:
+    """Workers run in another Python than this one."""
+    return is_frozen() or any(_told())
+
+
+def look_around() -> Iterator[Python]:
+    """Every Python that is found without being told, each once, the likeliest first."""
+    seen: set[str] = set()
+    for python, origin in _places():
+        found = _asked(python, origin)
+        if found.version and found.prefix not in seen:
+            seen.add(found.prefix)
+            yield found
+
+
+def own_place() -> Path:
+    """An environment that is made here is found without being named."""
+    from platformdirs import user_data_path  # only needed here, and takes its time
+
+    return user_data_path("plimsoll", appauthor=False) / "python"
+
+
+def lacking(packages: Mapping[str, str]) -> list[Need]:
+    """What of what workers need is not there, or of another release."""
+    return [need for need in NEEDS if need.module not in packages or not re.match(need.versions, packages[need.module])]
+
+
+def pip_command(python: str, needs: Sequence[Need] = NEEDS) -> str:
+    """As typed into a shell."""
+    wanted = " ".join(f'"{need.requirement}"' for need in needs)
+    return f"{shlex.quote(python)} -m pip install {wanted}"
+
+
+def _told(chosen: str | None = None) -> Iterator[tuple[str, str]]:
+    if given := os.environ.get(VARIABLE):
+        yield given, VARIABLE
+    if chosen := chosen_python() if chosen is None else chosen:
+        yield chosen, "chosen in the app"
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    """Environments that are active, the one made for Plimsoll, then what a shell would start."""
+    prefixes = {name: os.environ.get(name) or _at_start(name) for name in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+    for origin, prefix in {**prefixes, "made for Plimsoll": str(own_place())}.items():
+        inside = (Path(prefix, each) for each in IN_PREFIX)
+        if prefix and (python := next((each for each in inside if each.exists()), None)):
+            yield str(python), origin
+    for name in ON_PATH:
+        if found := shutil.which(name):
+            yield found, f"{name} on the PATH"
+
+
+def _at_start(name: str) -> str:
+    """A variable as this process was given it: PyInstaller takes VIRTUAL_ENV away before anything of ours runs."""
+    if not is_frozen():
+        return ""
+    try:
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return next((os.fsdecode(each.partition(b"=")[2]) for each in given if each.startswith(f"{name}=".encode())), "")
+
+
+def _asked(python: str, origin: str) -> Python:
+    if python not in _good:
+        found = check(python, origin)
+        if found.problem:
+            return found
+        _good[python] = found
+    return replace(_good[python], origin=origin)
+
+
+def _wrong_version(answer: probe.Answer) -> str:
+    major, minor, *_ = map(int, answer.version.split("."))
+    if major == 3 and minor in MINORS:
+        return ""
+    return (
+        f"{answer.executable} is Python {answer.version}, and TensorFlow 2.21 runs in Python 3.{MINORS[0]} to "
+        f"3.{MINORS[-1]}: choose another Python under {MENU}, or name one in {VARIABLE}."
+    )
+
+
+def _incomplete(answer: probe.Answer) -> str:
+    needs = lacking(answer.packages)
+    if not needs:
+        return ""
+    return (
+        f"{answer.executable} has {_listed([_missing(need, answer) for need in needs])}: "
+        f"install {'it' if len(needs) == 1 else 'them'} with `{pip_command(answer.executable, needs)}`, "
+        f"or choose another Python under {MENU}."
+    )
+
+
+def _missing(need: Need, answer: probe.Answer) -> str:
+    there = answer.packages.get(need.module)
+    return f"no {need.title}" + (f" but {there}" if there else "")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _none_found() -> str:
+    place = str(own_place())
+    python = str(Path(place, "bin", "python"))
+    return (
+        f"No Python with TensorFlow 2.21 was found: make one with `python3 -m venv {shlex.quote(place)} && "
+        f"{pip_command(python)}`, or choose one under {MENU}."
+    )

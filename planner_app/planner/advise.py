@@ -1,0 +1,91 @@
+"""From a model that does not fit to advice: traces are made as they are found to be needed, several at a time."""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from planner_app.core.advise import Advice, Want, advise
+from planner_app.core.hardware.device import Device
+from planner_app.core.measure.calibration import Taught, untaught
+from planner_app.core.model.description import ModelDescription
+from planner_app.core.model.setup import Setup, StepSetup
+from planner_app.core.replay.memory import Memory
+from planner_app.errors import Cancelled, PlannerError
+from planner_app.jobs.protocol import Progress
+from planner_app.jobs.warm import WarmWorker
+from planner_app.planner.tracer import MOST_AT_A_TIME, Tracer, alike
+
+
+def advice_for(
+    tracer: Tracer,
+    want: Want,
+    *,
+    taught: Taught = untaught,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_part: Callable[[Advice], None] | None = None,
+    cancelled: threading.Event | None = None,
+) -> Advice:
+    """`tracer.keep()` afterwards remembers what was worked out.
+
+    Args:
+        taught: What measurements say of a device.
+        on_part: Hears after every round what is known by then.
+        cancelled: Once set, from any thread, work ends at once.
+    """
+    memories: dict[StepSetup, Memory] = {}
+    impossible: dict[StepSetup, str] = {}
+    while True:
+        advice = advise(want, memories, impossible, taught)
+        if not advice.missing:
+            return advice
+        if on_part is not None:
+            on_part(advice)
+        traces = _Traces(tracer, on_progress, cancelled)
+        traces.make(advice.missing)
+        memories |= traces.memories
+        impossible |= traces.impossible
+
+
+class _Traces:
+    """Traces made several at a time. One that can't be made does not keep the others from it."""
+
+    def __init__(
+        self, tracer: Tracer, on_progress: Callable[[Progress], None] | None, cancelled: threading.Event | None
+    ) -> None:
+        self._tracer, self._on_progress, self._cancelled = tracer, on_progress, cancelled
+        self.memories: dict[StepSetup, Memory] = {}
+        self.impossible: dict[StepSetup, str] = {}
+
+    def make(self, steps: Sequence[StepSetup]) -> None:
+        groups = alike(steps)
+        with ThreadPoolExecutor(max(1, min(len(groups), os.cpu_count() or 1, MOST_AT_A_TIME))) as pool:
+            list(pool.map(self._make, groups))
+
+    def _make(self, group: Sequence[StepSetup]) -> None:
+        with WarmWorker() as worker:
+            for step in group:
+                if self._cancelled is not None and self._cancelled.is_set():
+                    raise Cancelled("Cancelled.")
+                try:
+                    self.memories[step] = self._tracer.trace(step, worker, self._on_progress, self._cancelled)
+                except Cancelled:
+                    raise
+                except PlannerError as error:  # a size that the model can't take, say
+                    self.impossible[step] = str(error)
+
+
+def want_of(
+    setup: Setup,
+    device: Device,
+    description: ModelDescription,
+    devices: Sequence[Device] = (),
+    limit_bytes: int | None = None,
+) -> Want:
+    known = dict(setup.sizes)
+    inputs = []
+    for tensor in description.inputs:
+        sizes = known.get(tensor.name) or tuple(size for size in tensor.shape[1:] if isinstance(size, int))
+        if len(sizes) == len(tensor.shape) - 1:
+            inputs.append((tensor.name, tuple(sizes)))
+    return Want(setup, device, limit_bytes, tuple(devices), tuple(inputs))

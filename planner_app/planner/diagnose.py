@@ -1,0 +1,113 @@
+"""A log read with the model that was trained at hand, and the estimate at the setup of the log beside it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from planner_app.core.doctor import Diagnosis, Kind, pieces
+from planner_app.core.doctor.comparison import Comparison, batch_of, compare
+from planner_app.core.estimate.estimate import estimate
+from planner_app.core.hardware.device import Device, cpu_device, custom_device
+from planner_app.core.model.description import ModelDescription
+from planner_app.core.model.setup import Jit, Setup
+from planner_app.errors import Cancelled, DeviceError, PlannerError
+from planner_app.files.devices.catalogue import catalogue
+from planner_app.files.logs import diagnosed
+from planner_app.jobs.protocol import Progress
+from planner_app.planner.tracer import Tracer
+
+MEGABYTE = 1_000_000
+
+
+def diagnose_file(
+    path: str,
+    layers: tuple[str, ...] = (),
+    *,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: threading.Event | None = None,
+) -> Diagnosis:
+    """A log of any length: how far it has been read is told in megabytes, and it can be cancelled.
+
+    Args:
+        layers: Paths of the model's layers, if it is known.
+    """
+
+    def told(log: BinaryIO, of: int) -> Iterator[bytes]:
+        done = 0
+        for piece in pieces(log):
+            if cancelled is not None and cancelled.is_set():
+                raise Cancelled("Cancelled.")
+            yield piece
+            before, done = done, done + len(piece)
+            if on_progress is not None and done // MEGABYTE > before // MEGABYTE:
+                megabytes = done // MEGABYTE
+                on_progress(Progress(done=megabytes, of=of // MEGABYTE, text=f"reading the log: {megabytes} MB"))
+
+    try:
+        with Path(path).open("rb") as log:
+            return diagnosed(told(log, Path(path).stat().st_size), layers)
+    except OSError as error:
+        raise PlannerError(f"The log {path!r} can't be read: {error.strerror or error}.") from error
+
+
+def beside_model(
+    found: Diagnosis,
+    tracer: Tracer,
+    description: ModelDescription,
+    setup: Setup,
+    *,
+    batch_known: bool = True,
+    device: Device | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: threading.Event | None = None,
+) -> Comparison | None:
+    """None where the log holds no failure of a device's memory.
+
+    Args:
+        setup: As the training was set up.
+        batch_known: Its batch is that of the training; otherwise the failed tensor's shape is asked for it.
+        device: Where it was; without one, what the log tells.
+    """
+    if not found.kind.failed or found.kind is Kind.HOST:
+        return None
+    told = None if batch_known else batch_of(found, description)
+    if told is not None:
+        setup = setup.with_batch(told * setup.gpus * setup.accumulate)
+    setup = as_in_log(setup, found)
+    where = device or device_in_log(found)
+    memory = tracer.memory(setup.step(where.target), on_progress, cancelled)
+    estimated = estimate(memory, setup, where) if batch_known or told else None
+    return compare(found, memory, estimated, batch_from_log=told is not None)
+
+
+def as_in_log(setup: Setup, found: Diagnosis) -> Setup:
+    """A program of XLA's has no operations that fail one by one: a log that names one ran without XLA."""
+    if setup.jit is not Jit.AUTO:
+        return setup
+    if found.kind is Kind.XLA:
+        return replace(setup, jit=Jit.ON)
+    return replace(setup, jit=Jit.OFF) if found.operation else setup
+
+
+def filled_in(setup: Setup, found: Diagnosis, description: ModelDescription) -> Setup:
+    """A setup with what the log tells of it: the batch, off the failed tensor's shape, and XLA."""
+    told = batch_of(found, description)
+    if told is not None:
+        setup = setup.with_batch(told * setup.gpus * setup.accumulate)
+    jit = as_in_log(replace(setup, jit=Jit.AUTO), found).jit
+    return setup if jit is Jit.AUTO else replace(setup, jit=jit)
+
+
+def device_in_log(found: Diagnosis) -> Device:
+    if found.device.startswith("CPU"):
+        return cpu_device(found.limit_bytes)
+    try:
+        return catalogue().find(found.device_name)
+    except DeviceError:
+        if not found.limit_bytes:
+            raise DeviceError(
+                "The log does not tell on which GPU it was written: name it, as in --device 'NVIDIA L4'."
+            ) from None
+        return custom_device(found.device_name or found.device or "GPU", found.limit_bytes)

@@ -1,0 +1,97 @@
+"""From a model file to what is known about it: the same two children for the command line and the app.
+
+opened = open_model("resnet50.keras")
+opened.checked        # read by a child without TensorFlow: what every trace, compilation and measurement starts from
+opened.description    # by a child with TensorFlow, from `checked` alone
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from planner_app.core.model.description import CheckedModel, ModelDescription
+from planner_app.errors import PythonError, WorkerError
+from planner_app.jobs.job import run
+from planner_app.jobs.protocol import GIB, Describe, Inspect, Limits, Progress, Started
+
+# Measured with tests/benchmarks/describe_scale.py: 0.55 GiB and 4 s for TensorFlow and little else; each megabyte of
+# configuration, some 2800 layers, adds 0.35 GiB and 20 s. Three times that is a model that will never be done.
+BASE_BYTES, BYTES_PER_BYTE = 3 * GIB // 2, 1000
+BASE_SECONDS, SECONDS_PER_MEGABYTE = 60.0, 60.0
+MOST_BYTES, MOST_SECONDS = 8 * GIB, 900.0  # however long a configuration somebody has written
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    checked: CheckedModel
+    description: ModelDescription
+
+
+def open_model(
+    path: str,
+    custom: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    sizes: Mapping[str, tuple[int, ...]] | None = None,
+    cancelled: threading.Event | None = None,
+) -> Opened:
+    """Reads, checks and describes a model.
+
+    Args:
+        path: A `.keras`, `.h5` or `.json` file, a SavedModel folder, or `file.py:function`.
+        custom: A Python file of the user's that defines the model's own classes.
+        on_progress: Called with every step that is said to be done.
+        sizes: Sizes of inputs without the batch, by name: fills those that the file does not say.
+        cancelled: Once set, from any thread, the children are ended and `Cancelled` is raised.
+
+    Raises:
+        ModelError: The file can't be read, or holds what must not be rebuilt.
+        WorkerError: A child died, hung or ran over its limits.
+    """
+    checked = check_model(path, custom, on_progress, cancelled)
+    request = Describe(model=checked, sizes=dict(sizes or {}))
+    with _named(path, "described"):
+        description = run(request, ModelDescription, describe_limits(checked), on_progress, cancelled=cancelled)
+    return Opened(checked, description)
+
+
+def check_model(
+    path: str,
+    custom: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: threading.Event | None = None,
+) -> CheckedModel:
+    """The first half: what the reader takes out of the file, without TensorFlow."""
+    # Children live in folders of their own: a relative path means nothing to them.
+    request = Inspect(path=os.path.abspath(path), custom=os.path.abspath(custom) if custom else None)  # noqa: PTH100
+    guards: list[Started] = []
+    with _named(path, "read"):  # libhdf5 can hang on a damaged file
+        checked = run(request, CheckedModel, on_progress=on_progress, on_start=guards.append, cancelled=cancelled)
+    if guards and guards[0].missing:
+        unguarded = f"The file was read without a whole sandbox: {'; '.join(guards[0].missing)}."
+        return replace(checked, warnings=(*checked.warnings, unguarded))
+    return checked
+
+
+@contextmanager
+def _named(path: str, what: str) -> Iterator[None]:
+    """A worker that died or was stopped: say over which file."""
+    try:
+        yield
+    except PythonError:
+        raise
+    except WorkerError as error:
+        name = os.path.basename(path)  # noqa: PTH119
+        raise WorkerError(f"{name!r} can't be {what}: {error}", error.detail) from error
+
+
+def describe_limits(checked: CheckedModel) -> Limits:
+    """Rebuilding takes time and memory by the number of layers, which the length of the configuration tells."""
+    length = len(msgspec.json.encode(checked.config))
+    return Limits(
+        memory_bytes=min(BASE_BYTES + BYTES_PER_BYTE * length, MOST_BYTES),
+        seconds=min(BASE_SECONDS + SECONDS_PER_MEGABYTE * length / 1e6, MOST_SECONDS),
+    )

@@ -1,0 +1,143 @@
+"""Offers as plain rows: for JSON, for a spreadsheet and for whatever else reads tables. What is not known is null."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from io import StringIO
+from typing import Any
+
+from planner_app.core.hardware.option import Later, Offers, Option, Want
+from planner_app.core.hardware.prices import Cost
+from planner_app.core.hardware.refusal import Refusal, short_name
+from planner_app.units import format_bytes
+
+UNKNOWN = "unknown"
+
+
+def format_usd(usd: float) -> str:
+    return f"${usd:,.2f}" if usd < 1000 else f"${usd:,.0f}"
+
+
+def format_rate(samples_per_second: float) -> str:
+    """Three digits, but none that are left out before the point: 0.512, 17.3, 1,277."""
+    return f"{samples_per_second:,.0f}" if samples_per_second >= 100 else f"{samples_per_second:.3g}"
+
+
+def option_row(option: Option, front: Iterable[Option] = ()) -> dict[str, Any]:
+    setup, found = option.setup, option.speed
+    return {
+        "device": option.device.name,
+        "segment": str(option.device.segment),
+        "gpus": setup.gpus,
+        "batch": setup.batch,
+        "per_gpu_batch": setup.per_gpu_batch,
+        "accumulate": setup.accumulate,
+        "precision": str(setup.precision),
+        "jit": option.xla,
+        "peak_bytes": option.level.peak_bytes,
+        "low_bytes": option.level.low_bytes,
+        "high_bytes": option.level.high_bytes,
+        "limit_bytes": option.limit_bytes,
+        "headroom_bytes": option.headroom_bytes,
+        "sure": option.sure,
+        "largest_batch": option.largest_batch,
+        **_cost("usd_per_hour", option.hour),
+        **_cost("usd", option.buy),
+        "watts": option.watts,
+        "seconds_per_update": None if found is None else round(found.seconds, 6),
+        "samples_per_second": None if found is None else round(found.samples_per_second, 2),
+        "speed_source": None if found is None else str(found.source),
+        "speed_at_least": None if found is None else found.at_least,
+        "usd_per_million_samples": _rounded(option.usd_per_million_samples),
+        "front": any(option is each for each in front),
+        "notes": list(option.notes),
+    }
+
+
+def _cost(name: str, cost: Cost | None) -> dict[str, Any]:
+    price = cost.price if cost else None
+    return {
+        name: _rounded(cost.usd if cost else None),
+        f"{name}_old": cost.old if cost else None,
+        f"{name}_source": price.source if price else None,
+        f"{name}_date": price.date if price else None,
+        f"{name}_note": (price.note or price.kind) if price else None,
+    }
+
+
+def _rounded(usd: float | None) -> float | None:
+    return None if usd is None else round(usd, 4)
+
+
+def refusal_row(refusal: Refusal) -> dict[str, Any]:
+    return {
+        "device": refusal.device.name,
+        "gpus": refusal.gpus,
+        "reason": refusal.sentence,
+        "need_bytes": refusal.need_bytes or None,
+        "limit_bytes": refusal.limit_bytes or None,
+    }
+
+
+def later_row(later: Later) -> dict[str, Any]:
+    return {
+        "what": later.growth.what,
+        "inputs": dict(later.growth.at(later.size)),
+        "carrying": later.carrying,
+        "best": None if later.best is None else option_row(later.best),
+        "why_not": later.why_not or None,
+    }
+
+
+def later_text(later: Later) -> str:
+    """A sentence without its full stop."""
+    if later.why_not:
+        return f"{later.what}: the model can't be built so ({later.why_not.rstrip('.')})"
+    best = later.best
+    if best is None:
+        return f"{later.what}: nothing within the limits carries it"
+    prices = [f"{format_usd(best.hour.usd)} an hour"] if best.hour else []
+    prices += [f"{format_usd(best.buy.usd)} to buy"] if best.buy else []
+    cost = " or ".join(prices) or "at a price that is not known"
+    need = format_bytes(best.level.peak_bytes)
+    called = f"{best.gpus} x {short_name(best.device)}"
+    return f"{later.what}: {called}, {cost}, {need} on each GPU; {later.carrying:,} offers carry it"
+
+
+def want_row(want: Want) -> dict[str, Any]:
+    return {
+        "batch": want.setup.batch,
+        "precisions": [str(precision) for precision in want.precisions],
+        "optimizer": str(want.setup.optimizer),
+        "most_accumulate": want.most_accumulate,
+        "counts": list(want.counts),
+        "jit": str(want.setup.jit),
+        "surely": want.surely,
+    }
+
+
+def as_json(want: Want, offers: Offers, options: Sequence[Option], front: Sequence[Option]) -> dict[str, Any]:
+    """`options` are those to be shown, in order."""
+    return {
+        "want": want_row(want),
+        "options": [option_row(option, front) for option in options],
+        "why_not": [refusal_row(refusal) for refusal in offers.why_not()],
+        "refused": [refusal_row(refusal) for refusal in offers.refusals],
+    }
+
+
+def as_csv(options: Sequence[Option], front: Sequence[Option]) -> str:
+    """For spreadsheets: what is not known says so, since an empty cell counts as nought in a sum."""
+    rows = [option_row(option, front) for option in options]
+    written = StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    if rows:
+        writer.writerow(rows[0])
+    for row in rows:
+        writer.writerow(map(_cell, row.values()))
+    return written.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return "; ".join(value)
+    return UNKNOWN if value is None else value

@@ -1,0 +1,128 @@
+"""Offers for people: the best first, why the others can't, and what to know about the figures."""
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from planner_app.core.hardware.option import Later, Offers, Option, Want
+from planner_app.core.hardware.prices import Cost
+from planner_app.core.hardware.refusal import short_name
+from planner_app.core.hardware.roofline import Source
+from planner_app.reports.shop_rows import UNKNOWN, format_rate, format_usd, later_text
+from planner_app.units import format_bytes
+
+NARROW = 110  # columns below which the less telling figures are left out
+WIDEST_NAME = 22  # of a column with names that are folded beyond
+MOST_REASONS = 12
+MOST_NAMES = 6
+
+
+def show(
+    want: Want,
+    offers: Offers,
+    shown: Sequence[Option],
+    kept: int,
+    front: Sequence[Option],
+    console: Console,
+    later: Sequence[Later] = (),
+) -> None:
+    console.print(_title(want, offers, kept))
+    if shown:
+        console.print(_table(shown, front, wide=console.width >= NARROW))
+    for line in (*_notes(shown), *_legend(shown, front)):
+        console.print(line)
+    for number, each in enumerate(later):
+        console.print(Text(("" if number else "\n") + later_text(each)))
+    console.print(_reasons(offers))
+
+
+def _title(want: Want, offers: Offers, kept: int) -> Text:
+    counts = f"{want.counts[0]} GPU" if len(want.counts) == 1 else f"{want.counts[0]} to {want.counts[-1]} GPUs"
+    precisions = " or ".join(map(str, want.precisions))
+    tried = len(offers.options) + len(offers.refusals)
+    style = "bold" if kept else "bold red"
+    text = Text(f"{kept or 'None'} of {tried:,} offers carry it", style=style)
+    text.append(f": {want.setup.batch} samples per update, {precisions}, {want.setup.optimizer}, ", style="not bold")
+    text.append(f"{counts} of each kind", style="not bold")
+    if kept < len(offers.options):
+        text.append(f"; {len(offers.options) - kept:,} more are outside your limits", style="not bold")
+    return text.append("\n")
+
+
+def _table(shown: Sequence[Option], front: Sequence[Option], *, wide: bool) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("device", overflow="fold", min_width=WIDEST_NAME if wide else 0)
+    steps = any(option.setup.accumulate > 1 for option in shown)
+    for title in ("GPUs", "each", *(["steps"] * steps), "needs", "gives", "an hour", "to buy"):
+        table.add_column(title, justify="right", no_wrap=True)
+    several = len({option.setup.precision for option in shown}) > 1
+    for title in (*(["watts"] * wide), "samples/s", *(["$/million"] * (wide and not several))):
+        table.add_column(title, justify="right", no_wrap=True)
+    if several:
+        table.add_column("precision", no_wrap=True, style="dim")
+    for option in shown:
+        setup, mark = option.setup, "~" if option.device.total_is_derived else ""
+        cells = [str(setup.gpus), str(setup.per_gpu_batch), *([str(setup.accumulate)] * steps)]
+        cells += [format_bytes(option.level.peak_bytes), mark + format_bytes(option.limit_bytes)]
+        cells += [_usd(option.hour), _usd(option.buy)]
+        rest = [UNKNOWN if option.watts is None else f"{option.watts:,}"] * wide + [_speed(option)]
+        if wide and not several:
+            million = option.usd_per_million_samples
+            rest.append(UNKNOWN if million is None else f"{million:,.3g}")
+        best = "*" if any(option is each for each in front) else ""
+        table.add_row(best, Text(short_name(option.device)), *cells, *rest, *([str(setup.precision)] * several))
+    return table
+
+
+def _usd(cost: Cost | None) -> str:
+    if cost is None:
+        return UNKNOWN
+    return format_usd(cost.usd) + (" old" if cost.old else "")
+
+
+def _speed(option: Option) -> str:
+    if option.speed is None:
+        return UNKNOWN
+    about = "" if option.speed.source is Source.MEASURED else ">" if option.speed.at_least else "~"
+    return about + format_rate(option.speed.samples_per_second)
+
+
+def _notes(shown: Sequence[Option]) -> list[Text]:
+    about: dict[str, dict[str, None]] = {}
+    for option in shown:
+        for note in option.notes:
+            about.setdefault(note, {})[short_name(option.device)] = None
+    lines = [Text()]
+    for note, names in about.items():
+        listed = ", ".join(list(names)[:MOST_NAMES]) + (" ..." if len(names) > MOST_NAMES else "")
+        lines.append(Text(f"! {note}: {listed}", style="yellow"))
+    return lines if about else []
+
+
+def _legend(shown: Sequence[Option], front: Sequence[Option]) -> list[Text]:
+    if not shown:
+        return []
+    lines = [
+        "needs: at the peak on each GPU; gives: what TensorFlow gets of it. Estimates, held against no GPU yet.",
+        "samples/s: a roofline estimate from data sheets (~), what a GPU can do at best; nothing was run.",
+        "prices: cards alone and as published, or an hour on demand; old: more than 90 days, or without a date.",
+    ]
+    if any(option is each for option in shown for each in front):
+        lines.insert(0, "*: nothing else is both as cheap and as fast")
+    return [Text(line, style="dim") for line in lines]
+
+
+def _reasons(offers: Offers) -> Text:
+    reasons = offers.why_not()
+    text = Text()
+    if reasons:
+        text.append(f"\n{len(reasons)} kinds of GPU can't carry it in any number:\n", style="bold")
+    for refusal in reasons[:MOST_REASONS]:
+        text.append(f"  {short_name(refusal.device)}: {refusal.sentence}\n", style="not bold")
+    if len(reasons) > MOST_REASONS:
+        text.append(f"  {len(reasons) - MOST_REASONS} more: --json lists all\n", style="dim")
+    return text

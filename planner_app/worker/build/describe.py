@@ -1,0 +1,19 @@
+"""A checked model, rebuilt without its weights and described."""
+
+from collections.abc import Callable
+
+from planner_app.core.model.description import ModelDescription
+from planner_app.jobs import protocol
+
+Report = Callable[[int, int, str], None]
+
+
+def describe(request: protocol.Describe, report: Report) -> ModelDescription:
+    report(0, 3, "importing TensorFlow")
+    from planner_app.worker.build.description import description_of  # seconds, so it is said first
+    from planner_app.worker.build.rebuild import rebuild
+
+    report(1, 3, "rebuilding the model")
+    model = rebuild(request.model, sizes=request.sizes or None)
+    report(2, 3, "describing the layers")
+    return description_of(model, request.model)

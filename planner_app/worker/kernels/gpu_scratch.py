@@ -1,0 +1,94 @@
+"""Memory that TensorFlow's GPU kernels take for themselves while they run, but for what cuDNN chooses as workspace:
+that can't be known beforehand. Read in the kernels' sources; no GPU was at hand to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+
+import tensorflow as tf
+
+from planner_app.core.model.setup import HOPPER
+from planner_app.core.model.trace import Size
+from planner_app.worker.kernels.call import Call, Scratch
+from planner_app.worker.kernels.shared_scratch import einsum, reduction
+
+# gpu_blas_lt.h, GemmConfig: kDefaultWorkspace, and kHopperWorkspace from compute capability 9.0 on.
+GEMM_WORKSPACE_BYTES, HOPPER_WORKSPACE_BYTES = 4 << 20, 32 << 20
+
+
+def _softmax(call: Call) -> Iterator[Scratch]:
+    """softmax_op_gpu.cu.cc: largest logits, and sums in float32, both of the full shape."""
+    yield Scratch(call.output_size)
+    yield Scratch(call.size_of(call.shapes[0], tf.float32))
+
+
+def _convolution(call: Call) -> Iterator[Scratch]:
+    """conv_ops_impl.h: the filter in cuDNN's order, and a padded copy of the input where the padding is lopsided."""
+    kernel = call.inputs[1].shape
+    if _is_product(call, kernel):
+        return
+    yield Scratch(call.input_size(1))
+    if _is_lopsided(call, call.inputs[0].shape, kernel):
+        yield Scratch(call.input_size(0))
+
+
+def _input_gradient(call: Call) -> Iterator[Scratch]:
+    """conv_grad_input_ops.cc: the result once more before it is transformed, and the filter in cuDNN's order."""
+    if not _is_product(call, call.inputs[1].shape):
+        yield Scratch(call.output_size)
+        yield Scratch(call.input_size(1))
+
+
+def _filter_gradient(call: Call) -> Iterator[Scratch]:
+    """conv_grad_filter_ops.cc: the result in cuDNN's order, and a padded copy of the input."""
+    if _is_product(call, call.shapes[0]):
+        return
+    yield Scratch(call.output_size)
+    if _is_lopsided(call, call.inputs[0].shape, call.shapes[0]):
+        yield Scratch(call.input_size(0))
+
+
+def _is_product(call: Call, kernel: tuple[int, ...]) -> bool:
+    """A convolution of one pixel without strides is a matrix product: cuBLAS, no copies."""
+    return prod(kernel[:-2]) == 1 and prod(call.node.attribute("strides", [1])) == 1
+
+
+def _is_lopsided(call: Call, image: tuple[int, ...], kernel: tuple[int, ...]) -> bool:
+    """An odd number of rows or columns to pad: cuDNN pads both sides alike."""
+    if call.node.attribute("padding", b"VALID") != b"SAME":
+        return False
+    first = 2 if call.node.attribute("data_format", b"NHWC").startswith(b"NC") else 1
+    strides = call.node.attribute("strides")
+    for axis in range(len(kernel) - 2):
+        size, stride, width = image[first + axis], strides[first + axis], kernel[axis]
+        if max((-(-size // stride) - 1) * stride + width - size, 0) % 2:
+            return True
+    return False
+
+
+def _pool_gradient_by_xla(call: Call) -> Iterator[Scratch]:
+    """select_and_scatter_expander.cc: the forward pass again with four indices for each result, and zeros to add to."""
+    yield Scratch(call.output_size)
+    yield Scratch(call.input_size(1))
+    for _ in range(4):
+        yield Scratch(call.size_of(call.inputs[1].shape, tf.float32))
+
+
+def _product_by_xla(call: Call) -> Iterator[Scratch]:
+    """gemm_rewriter.cc, GemmWorkspaceRewriteVisitor: every call of cuBLAS has its workspace as one of its results."""
+    yield Scratch(Size(HOPPER_WORKSPACE_BYTES if call.graph.capability >= HOPPER else GEMM_WORKSPACE_BYTES))
+
+
+XLA_RULES: dict[str, Callable[[Call], Iterator[Scratch]]] = {
+    **dict.fromkeys(("MaxPoolGrad", "MaxPool3DGrad"), _pool_gradient_by_xla),
+    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"), _product_by_xla),
+}
+GPU_RULES: dict[str, Callable[[Call], Iterator[Scratch]]] = {
+    "Einsum": einsum,
+    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
+    **dict.fromkeys(("Conv2D", "_FusedConv2D", "Conv3D"), _convolution),
+    **dict.fromkeys(("Conv2DBackpropInput", "Conv3DBackpropInputV2"), _input_gradient),
+    **dict.fromkeys(("Conv2DBackpropFilter", "Conv3DBackpropFilterV2"), _filter_gradient),
+    **dict.fromkeys(("Sum", "Mean", "Max", "Min", "Prod"), reduction),
+}
