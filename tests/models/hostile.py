@@ -12,6 +12,41 @@ import numpy as np
 
 Config = dict[str, Any]
 
+# A user's file with things that a model may name, and things that it may not.
+OFFERING = """
+import os, threading
+import keras
+from os import makedirs
+from shutil import rmtree as Tidy
+from keras.layers import Lambda as Another
+from keras.saving import register_keras_serializable as register
+remove = os.remove
+Program = keras.layers.TFSMLayer
+
+class Plain:
+    def __init__(self, path): os.mkdir(path)
+
+class Runner(threading.Thread): ...
+
+class Scale(keras.layers.Layer): ...
+
+class Twice(Scale): ...
+
+@register("shop", name="Other")
+class Shift:
+    def get_config(self): return {}
+
+@register()
+def swish2(x): return x
+
+def helper(path): os.mkdir(path)
+
+if True:
+    class Late(keras.Model): ...
+
+custom_objects = {"listed": helper}
+"""
+
 
 def layer(class_name: str, *, module: str | None = "keras.layers", name: str = "odd", **options: Any) -> Config:
     return {

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import keras
 import tensorflow as tf
+from hostile import OFFERING
 from keras import layers
 from keras.src.backend.tensorflow import core
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Inspect
+from planner_app.worker.build import user_code
 from planner_app.worker.build.description import description_of
 from planner_app.worker.build.rebuild import PRECISIONS, rebuild
 from planner_app.worker.build.valueless import without_values
@@ -84,6 +86,15 @@ facts["function"] = rebuild(tower).count_params()
 for name in ("build_nothing", "build_badly", "no_such"):
     target = CheckedModel(name, "python", {}, custom=f"{Path(__file__).parent / 'custom_classes.py'}:{name}")
     facts[name] = error(lambda target=target: rebuild(target))
+offering = Path(sys.argv[1]) / ".." / "offering.py"
+offering.write_text(OFFERING)
+calls = {"class_name": "makedirs", "config": {"name": str(offering.parent / "made_by_a_model")}}
+sly = {"class_name": "Sequential", "config": {"name": "sly", "layers": [calls]}}
+facts["calls an import"] = error(
+    lambda: rebuild(CheckedModel("sly", "h5", sly, legacy=True, custom=str(offering.resolve())))
+)
+facts["import was called"] = (offering.parent / "made_by_a_model").exists()
+facts["offered"] = sorted(user_code.custom_objects(user_code.load_module(offering)))
 facts["restored"] = core.Variable._initialize_with_initializer is before
 
 from dataclasses import replace  # noqa: E402

@@ -5,6 +5,7 @@ import json
 import h5py
 import pytest
 from hostile import (
+    OFFERING,
     bytecode,
     dense,
     function,
@@ -108,7 +109,52 @@ def test_that_a_class_of_the_users_may_not_stand_in_for_a_function_of_keras(refu
 
 def test_that_a_custom_file_is_not_run_by_the_reader(read, tmp_path):
     custom = tmp_path / "mine.py"
-    custom.write_text(f"open({str(tmp_path / 'marker')!r}, 'w')\nclass Mine: ...\n")
+    custom.write_text(f"open({str(tmp_path / 'marker')!r}, 'w')\nimport keras\nclass Mine(keras.layers.Layer): ...\n")
     config = sequential(layer("Mine", module="mine"))
     assert read(keras_file(tmp_path / "m.keras", config), custom).custom == str(custom)
     assert not (tmp_path / "marker").exists()
+
+
+@pytest.fixture
+def offering(tmp_path):
+    custom = tmp_path / "mine.py"
+    custom.write_text(OFFERING)
+    return custom
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["makedirs", "Tidy", "Another", "remove", "Program", "Plain", "Runner", "helper", "swish2", "os", "register"],
+)
+def test_that_a_model_may_not_name_as_a_class_what_a_custom_file_has_for_itself(refused, offering, name):
+    sentence = refused(sequential(layer(name, module=None)), custom=offering)
+    assert f"'{name}' (layer 'odd')" in sentence
+
+
+@pytest.mark.parametrize("name", ["makedirs", "Tidy", "remove", "helper", "Scale"])
+def test_that_a_lambda_may_not_call_what_a_custom_file_has_for_itself(refused, offering, name):
+    sentence = refused(sequential(layer("Lambda", function=function(name, "mine"))), custom=offering)
+    assert f"would call 'mine.{name}'" in sentence
+    assert ("custom_objects" in sentence) == (name != "Scale")
+
+
+@pytest.mark.parametrize("name", ["Scale", "Twice", "Shift", "Other", "Late", "listed"])
+def test_that_a_model_may_name_what_a_custom_file_defines_for_it(read, offering, tmp_path, name):
+    read(keras_file(tmp_path / "m.keras", sequential(layer(name, module="mine"))), offering)
+
+
+@pytest.mark.parametrize("name", ["swish2", "listed"])
+def test_that_a_lambda_may_call_what_a_custom_file_registers_or_lists(read, offering, tmp_path, name):
+    read(keras_file(tmp_path / "m.keras", sequential(layer("Lambda", function=function(name, "mine")))), offering)
+
+
+def test_that_a_custom_class_may_not_go_by_the_registered_name_of_something_private(refused, offering):
+    sly = layer("Scale", module="mine") | {"registered_name": "os>makedirs"}
+    assert "readers differ" in refused(sequential(sly), custom=offering)
+
+
+def test_that_a_custom_file_of_aliases_in_a_circle_is_looked_at_in_no_time(read, tmp_path):
+    custom = tmp_path / "mine.py"
+    custom.write_text("a = b.x\nb = a.y\n" + "".join(f"class C{n}(a.z): ...\n" for n in range(3000)))
+    with pytest.raises(ModelError):
+        read(keras_file(tmp_path / "m.keras", sequential(layer("Nothing", module=None))), custom)

@@ -97,3 +97,12 @@ def test_that_a_model_of_1500_layers_in_a_row_is_built_once_and_not_1500_times(f
 def test_that_65_billion_parameters_fit_in_one_and_a_half_gib(facts):
     assert facts["giant params"] > 60e9
     assert facts["peak bytes"] < 1.5 * GIB
+
+
+def test_that_a_model_can_not_call_what_a_custom_file_imports(facts):
+    assert "makedirs" in facts["calls an import"]
+    assert not facts["import was called"]
+
+
+def test_that_a_custom_file_offers_its_keras_classes_what_it_registers_and_what_it_lists(facts):
+    assert facts["offered"] == ["Late", "Scale", "Shift", "Twice", "listed", "swish2"]

@@ -8,9 +8,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from planner_app.errors import ModelError
+import keras
+from keras.src.saving.object_registration import GLOBAL_CUSTOM_NAMES
 
-NOT_THE_USERS = frozenset({"keras", "tensorflow", "numpy", "builtins"})
+from planner_app.errors import ModelError
+from planner_app.worker.inspect.names import RUNS_CODE
+from planner_app.worker.inspect.user_names import LISTED
+
+# What a model is made of and trained with. Callbacks and data sets are Keras classes too, and not part of a model.
+KERAS_KINDS = (
+    keras.Operation,  # layers and models as well
+    keras.losses.Loss,
+    keras.metrics.Metric,
+    keras.optimizers.Optimizer,
+    keras.optimizers.schedules.LearningRateSchedule,
+    keras.initializers.Initializer,
+    keras.regularizers.Regularizer,
+    keras.constraints.Constraint,
+    keras.dtype_policies.DTypePolicy,
+)
+# A class derived from these would run what the model file says.
+RUN_CODE = tuple(getattr(keras.layers, name) for name in RUNS_CODE if hasattr(keras.layers, name))
 MODULE_NAME = "plimsoll_user_code"
 
 
@@ -41,13 +59,24 @@ def load_module(path: Path) -> ModuleType:
 
 
 def custom_objects(module: ModuleType) -> dict[str, Any]:
-    """Classes and functions the file defines, or imports from its neighbours, by their names."""
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if (inspect.isclass(value) or inspect.isfunction(value))
-        and str(value.__module__).split(".")[0] not in NOT_THE_USERS
-    }
+    """What a model may name of the file, by `inspect.user_names`' rule, now that the classes themselves are there."""
+    listed = vars(module).get(LISTED)
+    offered = {name: value for name, value in vars(module).items() if _is_offered(value)}
+    if isinstance(listed, dict):
+        offered |= {str(name): value for name, value in listed.items() if _is_class_or_function(value)}
+    return offered
+
+
+def _is_offered(value: Any) -> bool:
+    if not _is_class_or_function(value) or value.__module__ != MODULE_NAME:
+        return False
+    if value in GLOBAL_CUSTOM_NAMES:
+        return True
+    return inspect.isclass(value) and issubclass(value, KERAS_KINDS) and not issubclass(value, RUN_CODE)
+
+
+def _is_class_or_function(value: Any) -> bool:
+    return inspect.isclass(value) or inspect.isfunction(value)
 
 
 def call_function(target: str) -> Any:
@@ -68,6 +97,6 @@ def _raised(path: Path, doing: str, error: BaseException) -> ModelError:
     said = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {said[0][:300]}" if said else type(error).__name__
     return ModelError(
-        f"While {path.name!r} {doing}, it raised {what}{where}. Mend the file, or name another one.",
+        f"While {path.name!r} {doing}, it raised {what}{where}. Fix the file, or name another one.",
         detail="".join(traceback.format_exception(error)),
     )

@@ -11,6 +11,7 @@ from planner_app.worker.inspect.names import keras_names
 from planner_app.worker.inspect.objects import refuse_unknown, walk
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.sense import check_sense
+from planner_app.worker.inspect.user_names import UserNames
 
 MOST_LETTERS = 40  # of a name in a warning
 
@@ -28,7 +29,7 @@ class Contents:
 
 
 def checked(
-    contents: Contents, path: Path, custom: Path | None, custom_names: frozenset[str], digest: str, size: int
+    contents: Contents, path: Path, custom: Path | None, custom_names: UserNames, digest: str, size: int
 ) -> CheckedModel:
     names = keras_names()
     config, training = contents.config, contents.training
@@ -38,7 +39,7 @@ def checked(
     if not isinstance(config.get("class_name"), str) or not isinstance(config.get("config"), (dict, list)):
         raise Refused("its configuration has no 'class_name' and 'config': it describes no Keras model")
     findings = walk(config, names, custom_names)
-    refuse_unknown(findings)
+    refuse_unknown(findings, custom_names)
     check_sense(findings.nodes)
     training, warnings = _checked_training(training, custom_names)
     if _is_newer(contents.keras_version, names.version):
@@ -61,7 +62,7 @@ def checked(
 
 
 def _checked_training(
-    training: dict[str, Any] | None, custom_names: frozenset[str]
+    training: dict[str, Any] | None, custom_names: UserNames
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """The saved optimizer, loss and metrics. Parts that are not on the list are left out: nothing needs them."""
     if training is None:

@@ -6,12 +6,15 @@ child that can be killed.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import h5py
-from h5py import h5a, h5d, h5g, h5l, h5o, h5t
+from h5py import h5d, h5g, h5l, h5o
 
 from planner_app.core.model.description import WeightShape
+from planner_app.worker.inspect import hdf5_values
+from planner_app.worker.inspect.hdf5_values import dtype_of
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.source import Window
 from planner_app.worker.inspect.text import MAX_JSON_BYTES
@@ -38,18 +41,8 @@ def opened(window: Window) -> Iterator[h5py.File]:
 
 
 def text_attribute(file: h5py.File, name: str) -> bytes | None:
-    """A string attribute of the root group as bytes; None where there is none."""
-    if not h5a.exists(file.id, name.encode()):
-        return None
-    attribute = h5a.open(file.id, name.encode())
-    if attribute.get_type().get_class() != h5t.STRING or attribute.shape not in ((), (1,)):
-        raise Refused(f"its attribute {name!r} is no text. Save the model again")
-    if attribute.get_storage_size() > MAX_JSON_BYTES:
-        raise Refused(f"its attribute {name!r} is larger than {MAX_JSON_BYTES >> 20} MiB, which no model needs")
-    value: Any = file.attrs[name]
-    if not isinstance(value, (str, bytes)):
-        value = value.item() if value.shape == () else value[0]
-    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
+    """A text at the root of the file; None where there is none."""
+    return hdf5_values.text_attribute(file.id, name, MAX_JSON_BYTES)
 
 
 def weights(file: h5py.File) -> tuple[WeightShape, ...]:
@@ -62,13 +55,16 @@ def weights(file: h5py.File) -> tuple[WeightShape, ...]:
         path, item = stack.pop()
         address = h5o.get_info(item).addr
         if isinstance(item, h5d.DatasetID):
-            shape = _checked_shape(path, item)
+            weight = WeightShape(path, _checked_shape(path, item), dtype_of(path, item))
             if path.split("/")[0] not in NOT_WEIGHTS:
-                found.append(WeightShape(path, shape, _dtype(item)))
-        elif isinstance(item, h5g.GroupID) and address not in seen:  # hard links can make a circle
+                found.append(weight)
+        elif not isinstance(item, h5g.GroupID):
+            raise Refused(f"{path!r} in the HDF5 data is neither a group nor a weight. Only plain data is read")
+        elif address not in seen:  # hard links can make a circle
             seen.add(address)
-            stack += [(f"{path}/{name}" if path else name, child) for name, child in reversed(list(_children(item)))]
-        if len(seen) + len(found) > MAX_OBJECTS:
+            children = islice(_children(item), MAX_OBJECTS + 1)
+            stack += [(f"{path}/{name}" if path else name, child) for name, child in reversed(list(children))]
+        if len(seen) + len(found) + len(stack) > MAX_OBJECTS:
             raise Refused(f"the HDF5 data holds more than {MAX_OBJECTS:,} objects, which no model needs")
     return tuple(found)
 
@@ -97,14 +93,3 @@ def _checked_shape(path: str, dataset: Any) -> tuple[int, ...]:
     if declared > DECLARED_FLOOR_BYTES and declared > MAX_DECLARED * stored:
         raise Refused(f"the weight {path!r} declares {declared:,} bytes and stores {stored:,}: it looks like a bomb")
     return shape
-
-
-def _dtype(dataset: Any) -> str:
-    if h5a.exists(dataset, b"dtype"):  # Keras keeps bfloat16 as 16-bit integers and says so
-        said = h5py.AttributeManager(h5py.Dataset(dataset)).get("dtype")
-        if isinstance(said, (str, bytes)):
-            return (said.decode("utf-8", "replace") if isinstance(said, bytes) else said)[:32]
-    kind = dataset.get_type()
-    if kind.get_class() == h5t.STRING or (kind.get_class() == h5t.VLEN):
-        return "string"
-    return str(kind.dtype)

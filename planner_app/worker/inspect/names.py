@@ -1,16 +1,10 @@
-"""Which classes and functions a configuration may name: Keras' own, from a list, and what the user's file defines."""
+"""Which classes and functions of Keras a configuration may name: those on a list, and none that runs code."""
 
-import ast
 import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 
-from planner_app.worker.inspect.refusal import Refused
-from planner_app.worker.inspect.source import open_source
-
-MAX_PYTHON_BYTES = 4 << 20
 # Values that Keras writes as objects; each holds plain data only.
 PLAIN_VALUES = frozenset({"__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__"})
 # Run code, or read files, that the configuration names.
@@ -60,31 +54,3 @@ def keras_names() -> KerasNames:
         bare_classes=frozenset(data["bare_classes"]),
         functions=frozenset(name.rpartition(".")[2] for name in data["functions"]),
     )
-
-
-def names_in(path: Path) -> frozenset[str]:
-    """What a Python file defines, or imports from elsewhere than Keras, found without running it."""
-    tree = parsed(path)
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] not in ("keras", "tensorflow"):
-            found.update(alias.asname or alias.name for alias in node.names)
-        elif isinstance(node, ast.Assign):
-            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
-    return frozenset(found)
-
-
-def parsed(path: Path) -> ast.Module:
-    source = open_source(path)
-    try:
-        if source.size_bytes > MAX_PYTHON_BYTES:
-            raise Refused(f"it is larger than {MAX_PYTHON_BYTES >> 20} MiB. Name a Python file")
-        return ast.parse(source.read(source.size_bytes), filename=path.name)
-    except SyntaxError as error:
-        raise Refused(f"it is not valid Python: {error.msg} at line {error.lineno}. Mend it first") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise Refused(f"it is not valid Python: {error}. Name a Python file") from None
-    finally:
-        source.close()

@@ -6,10 +6,12 @@ from typing import Any
 
 from planner_app.worker.inspect.names import PLAIN_VALUES, RUNS_CODE, KerasNames
 from planner_app.worker.inspect.refusal import Refused
+from planner_app.worker.inspect.user_names import HOW_TO_OFFER, UserNames
 
 MAX_NAMED = 20  # classes spelled out in one sentence
 KERAS_2_ONLY = frozenset({"TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer", "ClassMethod", "InstanceMethod"})
 FILE_FIELDS = ("vocabulary", "filepath")
+NOTHING_CUSTOM = UserNames()
 NUMERIC = ("float", "bfloat", "int", "uint", "bool", "complex", "string")
 
 
@@ -31,7 +33,7 @@ class Findings:
     unknown: dict[str, list[str]] = field(default_factory=dict)
 
 
-def walk(tree: Any, names: KerasNames, custom: frozenset[str] = frozenset()) -> Findings:
+def walk(tree: Any, names: KerasNames, custom: UserNames = NOTHING_CUSTOM) -> Findings:
     """Every object of a configuration, checked. What would run code is refused at once; unknown names are gathered."""
     findings = Findings()
     stack: list[tuple[Any, str]] = [(tree, "")]
@@ -51,12 +53,14 @@ def walk(tree: Any, names: KerasNames, custom: frozenset[str] = frozenset()) -> 
     return findings
 
 
-def refuse_unknown(findings: Findings, *, what: str = "classes") -> None:
+def refuse_unknown(findings: Findings, custom: UserNames = NOTHING_CUSTOM, *, what: str = "classes") -> None:
     if not findings.unknown:
         return
     listed = [f"{name!r}{_of_layers(layers)}" for name, layers in list(findings.unknown.items())[:MAX_NAMED]]
     more = len(findings.unknown) - len(listed)
     advice = "Name the Python file that defines them with --custom file.py"
+    if any(_bare(name) in custom.private for name in findings.unknown):
+        advice = HOW_TO_OFFER
     if KERAS_2_ONLY & findings.unknown.keys():
         advice = (
             "Keras 2 kept TensorFlow functions in a model that way, and Keras 3 can't: write them as layers of Keras"
@@ -72,15 +76,18 @@ def _of_layers(layers: list[str]) -> str:
     return f" (layer {', '.join(shown)}{', ...' if more > 0 else ''})" if shown else ""
 
 
+def _bare(name: str) -> str:
+    """`mine.Scale` and `shop>Scale` without what stands before the name."""
+    return name.rpartition(">")[2].rpartition(".")[2]
+
+
 def _layer_name(value: dict[str, Any]) -> str:
     config = value.get("config")
     name = value.get("name") or (config.get("name") if isinstance(config, dict) else None)
     return name if isinstance(name, str) and "class_name" in value else ""
 
 
-def _check_object(
-    value: dict[str, Any], layer: str, names: KerasNames, custom: frozenset[str], findings: Findings
-) -> None:
+def _check_object(value: dict[str, Any], layer: str, names: KerasNames, custom: UserNames, findings: Findings) -> None:
     name = value["class_name"]
     if not isinstance(name, str):
         raise Refused(f"a class in it is named by a {type(name).__name__}, expected a name{_at(layer)}")
@@ -102,7 +109,8 @@ def _check_object(
         _check_registered(value, name, layer)
         _check_files(value, layer)
         findings.nodes.append(Node(value, layer, name, keras_own=True))
-    elif bare in custom and not str(module or "").startswith("keras"):
+    elif bare in custom.classes and not str(module or "").startswith("keras"):
+        _check_registered(value, name, layer, custom.classes)
         findings.nodes.append(Node(value, layer, name, keras_own=False))
     else:
         shown = name if module is None or not isinstance(module, str) else f"{module}.{name}"
@@ -117,23 +125,24 @@ def _check_plain(value: dict[str, Any], name: str, layer: str) -> None:
 
 
 def _check_function(
-    value: dict[str, Any], layer: str, names: KerasNames, custom: frozenset[str], findings: Findings
+    value: dict[str, Any], layer: str, names: KerasNames, custom: UserNames, findings: Findings
 ) -> None:
     name, module = value.get("config"), value.get("module")
     if isinstance(name, str) and names.has_function(module if isinstance(module, str) else None, name):
         _check_registered(value, name, layer)
         return
     bare = str(name).rpartition(">")[2]
-    if bare in custom and not str(module or "").startswith("keras"):
+    if bare in custom.functions and not str(module or "").startswith("keras"):
+        _check_registered(value, bare, layer, custom.functions)
         return
     findings.unknown.setdefault(f"{module}.{name}" if module else str(name), []).append(layer)
 
 
-def _check_lambda(value: dict[str, Any], layer: str, names: KerasNames, custom: frozenset[str]) -> None:
+def _check_lambda(value: dict[str, Any], layer: str, names: KerasNames, custom: UserNames) -> None:
     """A Lambda layer is fine if it only names an activation of Keras' or a function of the user's file."""
     config = value.get("config")
     function = config.get("function") if isinstance(config, dict) else None
-    if isinstance(function, str) and function in custom:
+    if isinstance(function, str) and function in custom.functions:
         return
     why = RUNS_CODE["Lambda"]
     if isinstance(function, dict) and function.get("class_name") == "function":
@@ -141,19 +150,21 @@ def _check_lambda(value: dict[str, Any], layer: str, names: KerasNames, custom: 
         _check_function(function, layer, names, custom, found)
         if not found.unknown:
             return
-        why = f"it would call {next(iter(found.unknown))!r:.120}, which is no activation of Keras'"
+        called = next(iter(found.unknown))
+        why = f"it would call {called!r:.120}, which is not an activation of Keras"
+        if _bare(called) in custom.private:
+            raise Refused(f"its layer {layer!r} is a Lambda, and {why}. {HOW_TO_OFFER}")
     raise Refused(
         f"its layer {layer!r} is a Lambda: {why}, and nothing of a model file is ever run. "
         "Write the layer as a class, save the model again and name the class's file with --custom file.py"
     )
 
 
-def _check_registered(value: dict[str, Any], name: str, layer: str) -> None:
-    """Keras looks for the registered name first; for a class of its own it must say the same."""
+def _check_registered(value: dict[str, Any], name: str, layer: str, others: frozenset[str] = frozenset()) -> None:
+    """Keras looks for the registered name first: it must say the same, or be one that may be named itself."""
     registered = value.get("registered_name")
-    if registered is not None and (
-        not isinstance(registered, str) or registered.rpartition(">")[2] not in (name, value["class_name"])
-    ):
+    allowed = {name, name.rpartition(">")[2], value["class_name"], *others}
+    if registered is not None and (not isinstance(registered, str) or registered.rpartition(">")[2] not in allowed):
         raise Refused(f"it calls {name!r} also {registered!r:.80}, and readers differ on which counts{_at(layer)}")
 
 

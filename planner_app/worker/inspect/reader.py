@@ -11,10 +11,10 @@ from planner_app.errors import ModelError, shown
 from planner_app.jobs import protocol
 from planner_app.worker.inspect import archive, hdf5, savedmodel
 from planner_app.worker.inspect.check import Contents, checked
-from planner_app.worker.inspect.names import names_in, parsed
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.source import Source, folder_files, folder_sha256, open_source, sha256
 from planner_app.worker.inspect.text import MAX_JSON_BYTES, parse_object
+from planner_app.worker.inspect.user_names import UserNames, names_in, parsed
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 EXPECTED = "expected a .keras, .h5 or .json file, a SavedModel folder of Keras 2, or file.py:function"
@@ -59,9 +59,9 @@ def _hashing(report: Report) -> Callable[[], None]:
     return lambda: report(0, 2, "reading the file")
 
 
-def _custom_names(custom: Path | None) -> frozenset[str]:
+def _custom_names(custom: Path | None) -> UserNames:
     if custom is None:
-        return frozenset()
+        return UserNames()
     try:
         return names_in(custom)
     except Refused as refused:
