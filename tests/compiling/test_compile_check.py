@@ -12,7 +12,7 @@ from planner_app.errors import Cancelled, SetupError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.kept.compiled import CompileCache, compiled_key, program_key
 from planner_app.planner.compile import Compiler, compiled_step, compiler_limits
-from planner_app.worker.compile.buffers import peak_of
+from planner_app.worker.compile.buffers import is_laid_out, layout_of
 
 COMPILED = Compiled(
     argument_bytes=100,
@@ -95,8 +95,11 @@ def test_that_a_cancelled_compiler_asks_nobody(tmp_path: Path):
 
 
 ASSIGNMENT = """BufferAssignment:
-allocation 0: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}:
+allocation 0: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}, maybe-live-out:
  value: <1 arg @0> (size=400,offset=0): f32[100]{0}
+allocation 2: size 200, parameter 1, shape |f32[50]| at ShapeIndex {}:
+allocation 3: size 16, output shape is |(f32[100], f32[])|, maybe-live-out:
+allocation 4: size 4, thread-local:
 allocation 1: size 1600, preallocated-temp:
  value: <2 conv.1{} @0> (size=8,offset=1500): (f32[200]{0}, u8[0]{0})
  value: <3 conv.1{0} @0> (size=800,offset=0): f32[4,50]{1,0}
@@ -135,16 +138,35 @@ ENTRY %main (arg: f32[100]) -> f32[100] {
 
 def test_that_the_buffers_of_the_fullest_moment_are_read(tmp_path: Path):
     """At instruction 4: the convolution's result, the ReLU's, and a loop's state, which two values share."""
-    stem = "module_0001.step.sm_9.0a_gpu_after_optimizations"
-    for name, text in (("-buffer-assignment.txt", ASSIGNMENT), ("-live-range.txt", RANGES), (".txt", OPTIMIZED)):
-        (tmp_path / f"{stem}{name}").write_text(text)
-    total, buffers = peak_of(tmp_path)
-    assert total == 800 + 400 + 300
-    assert [(each.name, each.operation, each.shape, each.bytes) for each in buffers[:2]] == [
+    layout = layout_of(written(tmp_path))
+    assert layout.peak_bytes == 800 + 400 + 300
+    assert [(each.name, each.operation, each.shape, each.bytes) for each in layout.buffers[:2]] == [
         ("conv.1{0}", "model/conv/Conv2D", "f32[4,50]", 800),
         ("relu", "model/block/relu/Relu", "f32[100]", 400),
     ]
 
 
-def test_that_a_compiler_that_wrote_nothing_down_has_no_buffers(tmp_path: Path):
-    assert peak_of(tmp_path) == (0, ())
+def test_that_arguments_results_and_the_temporary_block_are_told_apart(tmp_path: Path):
+    """A result in an argument's memory is both, and an alias; what threads have on their stack is none of them."""
+    layout = layout_of(written(tmp_path))
+    assert (layout.argument_bytes, layout.output_bytes, layout.alias_bytes) == (400 + 200, 400 + 16, 400)
+    assert layout.temp_bytes == 1600
+    assert layout.total_bytes == 600 + 16 + 1600
+
+
+def test_that_memory_is_read_only_once_it_is_all_written_down(tmp_path: Path):
+    assert not is_laid_out(tmp_path)
+    folder = written(tmp_path)
+    report = next(folder.glob("*-memory-usage-report.txt"))
+    report.rename(folder / "elsewhere")
+    assert not is_laid_out(folder)
+    (folder / "elsewhere").rename(report)
+    assert is_laid_out(folder)
+
+
+def written(folder: Path) -> Path:
+    stem = "module_0001.step.sm_9.0a_gpu_after_optimizations"
+    texts = {"-buffer-assignment": ASSIGNMENT, "-live-range": RANGES, "": OPTIMIZED, "-memory-usage-report": ""}
+    for name, text in texts.items():
+        (folder / f"{stem}{name}.txt").write_text(text)
+    return folder

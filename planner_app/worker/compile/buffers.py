@@ -1,7 +1,7 @@
-"""Whose buffers are alive when most are, read from what XLA writes down about a program it has compiled.
+"""The memory of a program, read from what XLA writes down when it has laid it out.
 
-`-buffer-assignment.txt` has the places in the temporary block, `-live-range.txt` who is alive when, and the program
-itself (`_after_optimizations.txt`) the operation each instruction comes from.
+`-buffer-assignment.txt` has the allocations and the places in the temporary block, `-live-range.txt` who is alive when,
+and the program itself (`_after_optimizations.txt`) the operation each instruction comes from.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner_app.core.compile.check import Buffer
+from planner_app.core.compile.check import Buffer, Compiled
 
 MOST_BUFFERS = 100
 PROGRAM = "_gpu_after_optimizations"
+LAST = "-memory-usage-report.txt"  # written when the others are
 ALLOCATION = re.compile(r"^allocation \d+: size (?P<size>\d+)")
+SHAPE = re.compile(r"\|.*\|")  # of an argument or a result, which may be thousands of letters long
 VALUE = re.compile(
     r"^ value: <\d+ (?P<name>[^\s{]+)(?P<part>\{[\d,]*\})? @\d+> "
     r"\(size=(?P<size>\d+),offset=(?P<offset>\d+)\): (?P<shape>.+)$"
@@ -42,24 +44,54 @@ class _Value:
     last: int
 
 
-def peak_of(dump: Path) -> tuple[int, tuple[Buffer, ...]]:
-    """Bytes alive in the block when most are, and the largest of them. Layers are the parent's to say."""
-    program = max(dump.glob(f"*{PROGRAM}.txt"), key=lambda file: file.stat().st_size, default=None)
-    if program is None:
-        return 0, ()
+def is_laid_out(dump: Path) -> bool:
+    """XLA has settled where everything lies, and has written it down."""
+    return any(dump.glob(f"*{PROGRAM}{LAST}"))
+
+
+def layout_of(dump: Path) -> Compiled:
+    """What the program holds, and the largest buffers of its fullest moment. Layers are the parent's to say."""
+    program = max(dump.glob(f"*{PROGRAM}.txt"), key=lambda file: file.stat().st_size)
     stem = program.name.removesuffix(".txt")
-    values = _values(_lines(dump / f"{stem}-buffer-assignment.txt"), _ranges(_lines(dump / f"{stem}-live-range.txt")))
+    assignment = _lines(dump / f"{stem}-buffer-assignment.txt")
+    values = _values(assignment, _ranges(_lines(dump / f"{stem}-live-range.txt")))
     alive = sorted(_most_alive(values), key=lambda value: (-value.bytes, value.offset))
     operations = _operations(_lines(program))
-    buffers = (
-        Buffer(value.name + value.part.replace("{}", ""), operations.get(value.name, ""), "", value.shape, value.bytes)
-        for value in alive[:MOST_BUFFERS]
+    total = _totals(assignment)
+    return Compiled(
+        argument_bytes=total["argument"],
+        output_bytes=total["output"],
+        alias_bytes=total["alias"],
+        temp_bytes=total["temp"],
+        peak_bytes=sum(value.bytes for value in alive),
+        buffers=tuple(
+            Buffer(
+                value.name + value.part.replace("{}", ""), operations.get(value.name, ""), "", value.shape, value.bytes
+            )
+            for value in alive[:MOST_BUFFERS]
+        ),
     )
-    return sum(value.bytes for value in alive), tuple(buffers)
 
 
-def _lines(file: Path) -> Iterable[str]:
-    return file.read_text(errors="replace").splitlines() if file.exists() else ()
+def _totals(lines: Iterable[str]) -> Counter[str]:
+    """Bytes by what an allocation is for; a result that takes an argument's place is `alias` too."""
+    total: Counter[str] = Counter()
+    for line in lines:
+        if found := ALLOCATION.match(line):
+            kinds = SHAPE.sub("", line)
+            argument, output = ", parameter " in kinds, "maybe-live-out" in kinds
+            for kind, counts in (
+                ("argument", argument),
+                ("output", output),
+                ("alias", argument and output),
+                ("temp", "preallocated-temp" in kinds),
+            ):
+                total[kind] += int(found["size"]) * counts
+    return total
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(errors="replace").splitlines()
 
 
 def _ranges(lines: Iterable[str]) -> dict[tuple[str, str], tuple[int, int]]:

@@ -1,23 +1,30 @@
-"""A program and a target to the compiler's figures: arguments, temporary memory, and whose buffers are at the peak."""
+"""A program and a target to the compiler's figures: arguments, temporary memory, and whose buffers are at the peak.
+
+XLA lays out the memory of a program before it generates machine code, and writes the layout down. What comes after that
+is five sixths of its time and changes nothing here, so nobody waits for it: the worker ends with this one request.
+"""
 
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from planner_app.core.compile.check import Compiled
-from planner_app.errors import ModelError
+from planner_app.errors import ModelError, WorkerError
 from planner_app.jobs import protocol
 from planner_app.worker.compile import compiler
-from planner_app.worker.compile.buffers import peak_of
+from planner_app.worker.compile.buffers import is_laid_out, layout_of
 
 Report = Callable[[int, int, str], None]
 
 REASON_CHARACTERS = 300
+LOOK_SECONDS = 0.05
 
 
 def compile(request: protocol.Compile, report: Report) -> Compiled:
@@ -30,26 +37,37 @@ def compile(request: protocol.Compile, report: Report) -> Compiled:
     module, topology = _module(zlib.decompress(request.program.hlo).decode()), _topology(request.target)
     report(1, 3, f"compiling for {request.name}")
     started = time.monotonic()
-    try:
-        executable = _executable(module, topology)
-    except JaxRuntimeError as error:
+    compilation = _Compilation(module, topology)
+    compilation.start()
+    while compilation.is_alive() and not is_laid_out(Path(dump)):
+        compilation.join(LOOK_SECONDS)
+    if isinstance(error := compilation.error, JaxRuntimeError):
         said = next((line for line in str(error).splitlines() if line.strip()), "")
         raise ModelError(
             f"XLA can't compile the step for {request.name}: {said[:REASON_CHARACTERS].rstrip('.')}.", str(error)[:4000]
         ) from error
+    if error is not None:
+        raise error
     seconds = time.monotonic() - started
     report(2, 3, "reading its buffers")
-    stats = executable.get_compiled_memory_stats()
-    peak_bytes, buffers = peak_of(Path(dump))
-    return Compiled(
-        argument_bytes=stats.argument_size_in_bytes,
-        output_bytes=stats.output_size_in_bytes,
-        alias_bytes=stats.alias_size_in_bytes,
-        temp_bytes=stats.temp_size_in_bytes,
-        peak_bytes=peak_bytes,
-        buffers=buffers,
-        seconds=round(seconds, 3),
-    )
+    if not is_laid_out(Path(dump)):
+        raise WorkerError(f"XLA compiled the step for {request.name} and did not write down its memory.")
+    return replace(layout_of(Path(dump)), seconds=round(seconds, 3))
+
+
+class _Compilation(threading.Thread):
+    """The compiler at work, with the interpreter's lock released."""
+
+    def __init__(self, module: Any, topology: Any) -> None:
+        super().__init__(daemon=True)
+        self._module, self._topology = module, topology
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            _compile(self._module, self._topology)
+        except BaseException as error:  # handed over to who waits
+            self.error = error
 
 
 def _module(text: str) -> Any:
@@ -69,9 +87,9 @@ def _topology(target: str) -> Any:
     return topologies.get_topology_desc(platform="cuda", target_config=target, topology="1x1x1")
 
 
-def _executable(module: Any, topology: Any) -> Any:
+def _compile(module: Any, topology: Any) -> None:
     from jax._src.lib import xla_client
     from jaxlib import _jax
 
     devices = _jax.DeviceList(tuple(topology.devices))
-    return topology.devices[0].client.compile(module, devices, xla_client.CompileOptions())
+    topology.devices[0].client.compile(module, devices, xla_client.CompileOptions())
