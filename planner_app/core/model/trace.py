@@ -91,6 +91,7 @@ class Value:
         holds: Values kept alive as long as this one is: the elements of a list.
         scratch: The kernel asks for it as scratch memory; it is gone after the kernel unless somebody reads it.
         from_batch: With fewer samples the kernel does without it.
+        below_batch: With so many samples or more the kernel does without it; 0: never.
         folded: Known before the step runs: kept as a constant, if it is small enough, and not made again.
     """
 
@@ -101,6 +102,11 @@ class Value:
     scratch: bool = False
     folded: bool = False
     from_batch: int = 0
+    below_batch: int = 0
+
+    def made_at(self, batch: int) -> bool:
+        """Whether the kernel takes it at all."""
+        return batch >= self.from_batch and not 0 < self.below_batch <= batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def folded_values(trace: StepTrace, batch: int) -> frozenset[int]:
     return frozenset(
         number
         for number, value in enumerate(trace.values)
-        if batch < value.from_batch or (value.folded and trace.sizes[value.size].at(batch) <= LARGEST_FOLDED)
+        if not value.made_at(batch) or (value.folded and trace.sizes[value.size].at(batch) <= LARGEST_FOLDED)
     )
 
 

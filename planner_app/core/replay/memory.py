@@ -107,7 +107,7 @@ class Memory:
 
     @cached_property
     def _can_fold(self) -> bool:
-        return any(value.folded or value.from_batch for value in self.trace.values)
+        return any(value.folded or value.from_batch or value.below_batch for value in self.trace.values)
 
     def buffers(self, batch: int) -> Buffers:
         if self.xla:

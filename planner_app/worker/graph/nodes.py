@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from planner_app.core.model.setup import HOPPER
 from planner_app.core.model.trace import Size
 from planner_app.worker.graph.imported import imported
 
@@ -81,6 +82,10 @@ class Graph:
     def _set_target(self, target: str) -> None:
         self.on_gpu = target != "cpu"
         self.capability = float(target.partition(":")[2] or 0)
+
+    def turns_pictures(self, dtype: Any) -> bool:
+        """layout_assignment.cc, HeuristicLayoutAssignment: whether XLA gives cuDNN pictures with the channels first."""
+        return dtype == tf.float64 or (self.capability < HOPPER and dtype == tf.float32)
 
     def _node(self, place: int, definition: Any, operations: dict[str, Any], number: dict[str, int]) -> Node:
         operation = operations[definition.name]

@@ -78,6 +78,8 @@ def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
     kind, _, capability = target.partition(":")
     if xla and not meta.graph_def.library.function:
         return _pruned(meta)
+    if xla:
+        _open_programs(meta.graph_def)
     for node in meta.graph_def.node:
         node.device = CPU if kind == "cpu" else GPU
     options = config_pb2.ConfigProto()
@@ -96,6 +98,15 @@ def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
         # quarter of the time for it.
         options.graph_options.rewrite_options.memory_optimization = rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
     return _optimized(options, meta, cluster.Cluster(devices=devices))
+
+
+def _open_programs(graph: Any) -> None:
+    """What is compiled by itself elsewhere is part of the one program here: its functions may be inlined."""
+    for function in graph.library.function:
+        if function.attr.pop("_XlaMustCompile", None) is not None:
+            function.attr.pop("_noinline", None)
+    for node in (*graph.node, *(node for function in graph.library.function for node in function.node_def)):
+        node.attr.pop("_XlaMustCompile", None)
 
 
 def _optimized(options: Any, meta: Any, devices: Any) -> Any:

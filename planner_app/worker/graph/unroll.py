@@ -260,8 +260,13 @@ class Unroller:
 
     def _scratch(self, wanted: Scratch, inputs: list[Token]) -> int:
         instead = tuple(inputs[place].value for place in wanted.instead_of)
-        size = self.size_index(wanted.size)
-        return self.value(size=size, forward=instead, scratch=True, from_batch=wanted.from_batch)
+        return self.value(
+            size=self.size_index(wanted.size),
+            forward=instead,
+            scratch=not wanted.unmarked,
+            from_batch=wanted.from_batch,
+            below_batch=wanted.below_batch,
+        )
 
     def _shape(self, node: Node, inputs: list[Token], port: int) -> tuple[int, ...]:
         shape = node.shapes[port]

@@ -43,8 +43,12 @@ class Scratch:
     Attributes:
         instead_of: Inputs whose buffer would do instead, if nobody else holds it.
         from_batch: With fewer samples the kernel does without.
+        below_batch: With so many samples or more the kernel does without; 0: never.
+        unmarked: The allocator is not told that it is scratch.
     """
 
     size: Size
     instead_of: tuple[int, ...] = ()
     from_batch: int = 0
+    below_batch: int = 0
+    unmarked: bool = False

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from planner_app.core.model.trace import Size
 from planner_app.worker.kernels.call import Call, Scratch
+from planner_app.worker.kernels.compiled import program_memory
 from planner_app.worker.kernels.gpu_scratch import GPU_RULES, XLA_RULES
 from planner_app.worker.kernels.shared_scratch import einsum, reduction
 
@@ -23,6 +24,8 @@ L3_CACHE_BYTES = 30 << 20
 L2_CACHE_BYTES = 256 << 10
 # conv_grad_ops_3d.cc kMaxTempAllocationOverhead: beyond this many times its tensors another kernel is taken.
 MOST_OVERHEAD = 25
+# bits/confname.h, _SC_LEVEL3_CACHE_SIZE: Python has no name for it and takes the number.
+LEVEL3_CACHE_SIZE = 194
 # Threads of the CPU device that is stood in for; a device of its own, not the machine this runs on.
 CPU_THREADS = 2
 
@@ -32,7 +35,7 @@ LOW_PRECISION = (tf.float16, tf.bfloat16)
 def scratch_of(call: Call) -> Iterator[Scratch]:
     rules = XLA_RULES if call.graph.xla else GPU_RULES if call.graph.on_gpu else CPU_RULES
     rule = rules.get(call.node.type)
-    return rule(call) if rule else iter(())
+    return rule(call) if rule else program_memory(call)
 
 
 def _filter_gradient(call: Call) -> Iterator[Scratch]:
@@ -53,15 +56,29 @@ def _input_gradient(call: Call) -> Iterator[Scratch]:
 
 
 def _gradient_3d(call: Call) -> Iterator[Scratch]:
-    """conv_grad_ops_3d.cc: the same with the machine's own cache, unless that dwarfs the tensors."""
+    """conv_grad_ops_3d.cc: the same with the machine's own cache, unless that dwarfs the tensors.
+
+    A filter's gradient in float16 is left to Eigen, which takes nothing.
+    """
+    if "Filter" in call.node.type and call.dtype in LOW_PRECISION:
+        return
     kernel = call.inputs[1].shape if "Input" in call.node.type else call.shapes[0]
-    columns = _columns_bytes(call, prod(kernel[:-1]), kernel[-1], _machine_l3_bytes())
+    patch = prod(kernel[:-1])
+    columns = _columns_bytes(call, patch, kernel[-1], _machine_l3_bytes())
     touched = [call.input_size(place) for place in range(3)] + [call.output_size]
     slope = sum(size.slope for size in touched)
     constant = sum(size.constant for size in touched)
     # columns // (constant + slope * batch) <= MOST_OVERHEAD
     missing = columns // (MOST_OVERHEAD + 1) + 1 - constant
-    yield Scratch(Size(columns), from_batch=max(0, -(-missing // slope)) if slope else 0)
+    first = max(0, -(-missing // slope)) if slope else 0
+    if "Filter" in call.node.type:
+        yield Scratch(Size(columns), from_batch=first)
+        return
+    # Of a single image no more than one is unfolded, however large the cache.
+    one = _image(call) * patch * call.dtype.size
+    if one // (constant + slope) <= MOST_OVERHEAD:
+        yield Scratch(Size(one), below_batch=2)
+    yield Scratch(Size(columns), from_batch=max(2, first))
 
 
 def _columns_bytes(call: Call, patch: int, depth: int, cache_bytes: int) -> int:
@@ -78,15 +95,21 @@ def _image(call: Call) -> int:
 def _machine_l3_bytes() -> int:
     """What Eigen asks the processor for; its own default where that does not answer (Eigen/Core: 512 KiB)."""
     try:
-        return os.sysconf("SC_LEVEL3_CACHE_SIZE") or 512 << 10
+        found = os.sysconf(LEVEL3_CACHE_SIZE)
     except (ValueError, OSError):
-        return 512 << 10
+        found = 0
+    return found if found > 0 else 512 << 10
 
 
 def _pool_gradient(call: Call) -> Iterator[Scratch]:
     """maxpooling_op.cc: the forward pass again, into its own old output if that is free, with 64-bit places."""
     yield Scratch(call.input_size(1), instead_of=(1,))
     yield Scratch(call.size_of(call.inputs[1].shape, tf.int64))
+
+
+def _sparse_loss(call: Call) -> Iterator[Scratch]:
+    """sparse_xent_op.cc: the largest logit of each row."""
+    yield Scratch(call.size_of(call.inputs[1].shape, call.inputs[0].dtype))
 
 
 def _matrix_product(call: Call) -> Iterator[Scratch]:
@@ -102,6 +125,7 @@ CPU_RULES: dict[str, Rule] = {
     "Conv3DBackpropFilterV2": _gradient_3d,
     "Conv3DBackpropInputV2": _gradient_3d,
     "MaxPoolGrad": _pool_gradient,
+    "SparseSoftmaxCrossEntropyWithLogits": _sparse_loss,
     "Einsum": einsum,
     **dict.fromkeys(("MatMul", "_FusedMatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _matrix_product),
     **dict.fromkeys(("Sum", "Mean", "Max", "Min", "Prod"), reduction),

@@ -34,13 +34,13 @@ FORWARD_BOTH = frozenset(
 # AddN takes the first input that nobody else holds; Select one of its two branches.
 FORWARD_ANY = frozenset({"AddN", "AccumulateNV2"})
 FORWARD_BRANCHES = frozenset({"Select", "SelectV2"})
-# xent_op.cc: the gradient (output 1) takes over the logits where it can.
-FORWARD_LOGITS = frozenset({"SoftmaxCrossEntropyWithLogits"})
+# xent_op.cc, sparse_xent_op.cc: the gradient (output 1) takes over the logits where it can.
+FORWARD_LOGITS = frozenset({"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"})
 
 # reduction_ops_common.h, einsum_op_impl.h: made with allocate_temp, then handed on as the output.
 MADE_AS_SCRATCH = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm", "Einsum"})
 # Kernels that take their scratch memory before their output.
-SCRATCH_FIRST = frozenset({"MaxPoolGrad", "Einsum"})
+SCRATCH_FIRST = frozenset({"MaxPoolGrad", "Einsum", "SparseSoftmaxCrossEntropyWithLogits"})
 
 
 # tensor.h IsDim0SliceAligned and EIGEN_MAX_ALIGN_BYTES: a slice may share its buffer when it starts on this boundary.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from planner_app.core.model.setup import HOPPER
 from planner_app.core.model.trace import Size
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def channels_first(graph: Graph) -> bool:
         return False
     if any(kind == "Conv3D" or dtype == tf.float64 for kind, dtype in kinds):
         return True
-    return graph.capability < HOPPER and all(dtype == tf.float32 for _, dtype in kinds)
+    return all(graph.turns_pictures(dtype) for _, dtype in kinds)
 
 
 def column_rows(graph: Graph, node: Node, turned: bool) -> Size:
