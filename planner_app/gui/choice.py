@@ -2,13 +2,29 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypedDict, Unpack
 
 from planner_app.core.hardware.device import Device
-from planner_app.core.model.setup import Precision, Setup, StepSetup
+from planner_app.core.model.setup import Jit, Optimizer, Precision, Setup, StepSetup
 
 PRECISIONS = (Precision.FLOAT32, Precision.MIXED_FLOAT16)
 GPU_COUNTS = (1, 2, 4)
 BATCH = 32
+
+
+class SetupChanges(TypedDict, total=False):
+    """The fields of `Setup` that are to be other ones."""
+
+    batch: int
+    precision: Precision
+    gpus: int
+    accumulate: int
+    optimizer: Optimizer
+    jit: Jit
+    freeze: tuple[str, ...]
+    remat: str
+    sizes: tuple[tuple[str, tuple[int, ...]], ...]
+    loss: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +71,12 @@ class Choice:
     def _shown(self) -> tuple[tuple[Precision, ...], tuple[int, ...]]:
         return self.precisions, self.gpu_counts
 
-    def with_setup(self, **changes: object) -> "Choice":
+    def with_setup(self, **changes: Unpack[SetupChanges]) -> "Choice":
         """Another setup. A batch too small for its GPUs and accumulation steps grows with them."""
-        wanted = {name: changes.get(name, getattr(self.setup, name)) for name in ("batch", "gpus", "accumulate")}
-        least = int(wanted["gpus"]) * int(wanted["accumulate"])  # type: ignore[call-overload]
-        changes["batch"] = max(int(wanted["batch"]), least)  # type: ignore[call-overload]
-        return replace(self, setup=replace(self.setup, **changes))  # type: ignore[arg-type]
+        setup = self.setup
+        least = changes.get("gpus", setup.gpus) * changes.get("accumulate", setup.accumulate)
+        changes["batch"] = max(changes.get("batch", setup.batch), least)
+        return replace(self, setup=replace(setup, **changes))
 
     def without_device(self, device: Device) -> "Choice":
         """One capacity line less; the last one stays."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
+from typing import Unpack
 
 from PySide6.QtCore import QObject, Signal
 
@@ -20,7 +21,7 @@ from planner_app.gui.background.learnt import Lessons
 from planner_app.gui.background.opening import Opening
 from planner_app.gui.background.task import Task
 from planner_app.gui.background.traces import Traces, Wish
-from planner_app.gui.choice import BATCH, Choice
+from planner_app.gui.choice import BATCH, Choice, SetupChanges
 from planner_app.gui.history import History
 from planner_app.planner.opening import Opened
 from planner_app.planner.tracer import Tracer
@@ -136,7 +137,7 @@ class Session(QObject):
         """
         self._go(lambda: self._history.go(change(self.choice), mark))
 
-    def choose_setup(self, mark: str = "", **changes: object) -> None:
+    def choose_setup(self, mark: str = "", **changes: Unpack[SetupChanges]) -> None:
         self.choose(lambda choice: choice.with_setup(**changes), mark)
 
     def rest(self) -> None:

@@ -11,10 +11,14 @@ Area = Qt.DockWidgetArea
 
 
 class Panel(Protocol):
-    title: str
-    widget: QWidget
-    area: Qt.DockWidgetArea
-    shortcut: str
+    @property
+    def title(self) -> str: ...
+    @property
+    def widget(self) -> QWidget: ...
+    @property
+    def area(self) -> Qt.DockWidgetArea: ...
+    @property
+    def shortcut(self) -> str: ...
 
 
 class MainWindow(QMainWindow):
@@ -75,7 +79,7 @@ class MainWindow(QMainWindow):
             self.resizeDocks([self._docks[title] for title in sizes], list(sizes.values()), orientation)
 
     def layout_state(self) -> tuple[bytes, bytes]:
-        return self.saveGeometry().data(), self.saveState().data()
+        return bytes(self.saveGeometry().data()), bytes(self.saveState().data())
 
     def restore_layout(self, geometry: bytes, state: bytes) -> bool:
         return self.restoreGeometry(QByteArray(geometry)) and self.restoreState(QByteArray(state))

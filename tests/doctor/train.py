@@ -22,6 +22,7 @@ def main(file: Path, batch: int) -> None:
     import numpy as np
     import tensorflow as tf
 
+    tf.config.threading.set_inter_op_parallelism_threads(1)  # two at once may fail, and the exception names either
     with zipfile.ZipFile(file) as archive:
         model = keras.saving.deserialize_keras_object(json.loads(archive.read("config.json")))
     model.compile(optimizer="adam", loss="mean_squared_error", jit_compile=False)

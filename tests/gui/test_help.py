@@ -110,9 +110,9 @@ def test_that_a_link_leads_to_its_page_and_the_list_follows(app: App):
 def test_that_words_are_found_on_a_page_and_from_its_top_again(app: App):
     app.actions.help.show_guide("estimate")
     guide = app.actions.help.guide
-    guide.find.setText("allocator overhead")
+    guide.search.setText("allocator overhead")
     for _ in range(2):
-        guide.find.returnPressed.emit()
+        guide.search.returnPressed.emit()
         assert guide.browser.textCursor().selectedText() == "allocator overhead"
     guide.close()
 

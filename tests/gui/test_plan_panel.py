@@ -54,7 +54,7 @@ def test_that_the_plan_in_view_is_the_one_that_the_core_makes(
     session: Session, panel: PlanPresenter, view: PlanView, take_pictures: Callable
 ):
     session.choose_setup(batch=BATCH)
-    view.lower.setCurrentText("mixed_float16")
+    view.lower_precision.setCurrentText("mixed_float16")
     plan = planned(session, panel)
     wish = Wish(session.choice.setup, (session.choice.device,), (Precision.MIXED_FLOAT16,))
     memories = {step: session.memories[step] for step in needed_steps(wish)}

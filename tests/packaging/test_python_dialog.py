@@ -71,7 +71,7 @@ def test_that_a_python_is_checked_before_it_can_be_chosen_and_then_kept(app, qtb
     view = dialog(app)
     named(view, make_environment(tmp_path / "bad", {**GOOD, "tensorflow": "2.20.0"}))
     assert not usable(view)
-    qtbot.waitUntil(lambda: "no TensorFlow 2.21 but 2.20.0: install it with" in view.result.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "no TensorFlow 2.21 but 2.20.0: install it with" in view.answer.text(), timeout=PATIENCE_MS)
     assert not usable(view)
     qtbot.waitUntil(lambda: view.found.count() == 1, timeout=PATIENCE_MS)
     assert "Keras 3.15.1, no TensorFlow 2.21, no h5py, no msgspec" in view.found.item(0).text()
@@ -81,7 +81,7 @@ def test_that_a_python_is_checked_before_it_can_be_chosen_and_then_kept(app, qtb
     good = make_environment(tmp_path / "good", GOOD)
     named(view, good)
     qtbot.waitUntil(lambda: usable(view), timeout=PATIENCE_MS)
-    assert view.result.text().startswith(f"This will do: {good} has Python 3.")
+    assert view.answer.text().startswith(f"This will do: {good} has Python 3.")
     view.buttons.accepted.emit()
     assert chosen_python() == str(good) == app.settings.python
     assert app.session.opening == str(DEMO)  # which could not be opened before
@@ -94,9 +94,9 @@ def test_that_a_python_that_was_found_is_chosen_by_a_click(app, qtbot: QtBot, tm
     view = dialog(app)
     qtbot.waitUntil(lambda: view.found.count() == 1, timeout=PATIENCE_MS)
     view.found.itemClicked.emit(view.found.item(0))
-    qtbot.waitUntil(lambda: usable(view) and "This will do" in view.result.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: usable(view) and "This will do" in view.answer.text(), timeout=PATIENCE_MS)
     assert view.wish() == str(tmp_path / "path" / "python3 environment" / "bin" / "python")
     view.alone.setChecked(True)
-    qtbot.waitUntil(lambda: f"This will do: {python.sys.executable} has" in view.result.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: f"This will do: {python.sys.executable} has" in view.answer.text(), timeout=PATIENCE_MS)
     view.buttons.accepted.emit()
     assert chosen_python() == ""

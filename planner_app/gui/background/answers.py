@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -26,8 +26,12 @@ MOST_KEPT = 1024
 PAUSE_MS = 20  # about a frame: nobody sees more than one redraw in it
 
 
-class Question(Hashable, Protocol):
-    def answer(self) -> Any: ...
+Answer = TypeVar("Answer")
+Given = TypeVar("Given", covariant=True)
+
+
+class Question(Hashable, Protocol[Given]):
+    def answer(self) -> Given: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +73,14 @@ class Answers(QObject):
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self.answered)
         self._worked_out.connect(self._on_worked_out)
-        self._known: OrderedDict[Question, Any] = OrderedDict()
-        self._open: dict[str, list[Question]] = {}
-        self._passing: dict[str, tuple[Question, ...]] = {}
+        self._known: OrderedDict[Question[Any], Any] = OrderedDict()
+        self._open: dict[str, list[Question[Any]]] = {}
+        self._passing: dict[str, tuple[Question[Any], ...]] = {}
         self._changed = threading.Condition()
         self._closed, self._asked = False, 0.0
         self._thread: threading.Thread | None = None
 
-    def ask(self, asker: str, questions: Sequence[Question], *, passing: bool = False) -> list[Any]:
+    def ask(self, asker: str, questions: Sequence[Question[Answer]], *, passing: bool = False) -> list[Answer | None]:
         """What is known of each; None for what is not, yet or ever.
 
         Answers that are large are asked for in `passing`: they are forgotten when the asker asks for others.
@@ -97,7 +101,7 @@ class Answers(QObject):
                 self._changed.notify()
             return [self._known.get(question) for question in questions]
 
-    def ask_one(self, asker: str, question: Question | None) -> Any:
+    def ask_one(self, asker: str, question: Question[Answer] | None) -> Answer | None:
         return None if question is None else self.ask(asker, [question])[0]
 
     def forget(self) -> None:

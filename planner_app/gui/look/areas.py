@@ -26,7 +26,7 @@ class Areas:
             item.setZValue(BEHIND - len(self._items))
             self._plot.addItem(item, ignoreBounds=True)
             self._items.append(item)
-        tops = np.cumsum([heights for _, heights in layers], axis=0) if layers else []
+        tops: Sequence[Heights] = list(np.cumsum([heights for _, heights in layers], axis=0)) if layers else []
         for item, (colour, _), top in zip(self._items, layers, tops, strict=False):
             item.setData(xs, top, fillLevel=0.0, brush=colour)
         for number, item in enumerate(self._items):

@@ -1,8 +1,10 @@
 """Small bars in the cells of tables: a share, under its own number."""
 
-from PySide6.QtCore import QModelIndex, QRectF, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from planner_app.gui.look.index import Index
 
 FAINT = 0.4  # of a bar, so that its number can be read
 HEIGHT = 16
@@ -11,7 +13,7 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 class BarDelegate(QStyledItemDelegate):
     def paint_share(
-        self, painter: QPainter, given: QStyleOptionViewItem, index: QModelIndex, share: float, colour: QColor
+        self, painter: QPainter, given: QStyleOptionViewItem, index: Index, share: float, colour: QColor
     ) -> None:
         option = QStyleOptionViewItem(given)
         self.initStyleOption(option, index)

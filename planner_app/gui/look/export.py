@@ -26,7 +26,7 @@ def image_of(widget: QWidget, scale: float = SHARP) -> QImage:
 
 
 def png_of(widget: QWidget) -> bytes:
-    return _written(lambda device: image_of(widget).save(device, "PNG"))
+    return _written(lambda device: image_of(widget).save(device, b"PNG"))
 
 
 def svg_of(widget: QWidget) -> bytes:

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QLabel
 
 
 class PlainLabel(QLabel):
-    def __init__(self, text: str = "", **options: bool) -> None:
-        super().__init__(text, **options)
+    def __init__(self, text: str = "", *, wordWrap: bool = False) -> None:
+        super().__init__(text)
         self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(wordWrap)

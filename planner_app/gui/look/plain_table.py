@@ -1,6 +1,6 @@
 """Tables as they look everywhere: whole rows, no grid, no numbers at the side."""
 
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem
 
 
 def make_plain(table: QTableView, row_height: int) -> None:
@@ -15,3 +15,11 @@ def make_plain(table: QTableView, row_height: int) -> None:
     table.verticalHeader().setDefaultSectionSize(row_height)
     table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
     table.horizontalHeader().setHighlightSections(False)
+
+
+def heading(table: QTableWidget, column: int) -> QTableWidgetItem:
+    """Of a column whose label has been set: Qt makes an item for it then."""
+    item = table.horizontalHeaderItem(column)
+    if item is None:
+        raise ValueError(f"column {column} has no label yet")
+    return item

@@ -116,7 +116,8 @@ def _accepted_options(class_name: str) -> frozenset[str] | None:
     layer = getattr(keras.layers, class_name, None)
     if not inspect.isclass(layer) or not issubclass(layer, keras.layers.Layer) or issubclass(layer, keras.Model):
         return None
-    names = {name for kind in layer.__mro__ for name in inspect.signature(kind.__init__).parameters}
+    makers = [kind.__init__ for kind in layer.__mro__]  # type: ignore[misc]  # each class's own, and called by nobody
+    names = {name for maker in makers for name in inspect.signature(maker).parameters}
     return frozenset(names | TAKEN_BY_EVERY_LAYER)
 
 

@@ -21,7 +21,7 @@ def first_difference(model: keras.Model, checked: CheckedModel) -> str | None:
         return None
 
 
-class _Shapes(saving_lib.H5IOStore):
+class _Shapes(saving_lib.H5IOStore):  # type: ignore[misc]  # Keras has no types
     """Where Keras believes to save a model to: only the places and shapes are kept."""
 
     def __init__(self) -> None:

@@ -154,7 +154,7 @@ def _operations(lines: Iterable[str]) -> dict[str, str]:
             own[name] = inside[computation] = operation[1]
         if called := CALLS.search(line):
             calls[name] = called[1]
-    for name, called in calls.items():
-        if name not in own and called in inside:
-            own[name] = inside[called]
+    for name, computation in calls.items():
+        if name not in own and computation in inside:
+            own[name] = inside[computation]
     return own

@@ -114,7 +114,11 @@ def _as_trace(
     graph: Graph, sources: tuple[Source, ...], unroller: Unroller, adding: Unroller | None = None
 ) -> StepTrace:
     operations, added = unroller.finished(), adding.finished() if adding else ()
-    constants = [graph.size(node.shapes[0], node.dtypes[0]) for node in graph.nodes if node.type == "Const"]
+    constants = [
+        graph.size(shape, node.dtypes[0])
+        for node in graph.nodes
+        if node.type == "Const" and (shape := node.shapes[0]) is not None
+    ]
     handles = 0 if graph.on_gpu else HANDLE_BYTES * len(unroller.variables)
     return StepTrace(
         sources=_with_updated_layers(sources, (*operations, *added), unroller.variables),

@@ -24,6 +24,13 @@ class TensorList:
         self.items: dict[int, Token] = {}
 
 
+def _list_of(unroller: Unroller, node: Node, token: Token) -> TensorList:
+    """Other things travel as variants too: nothing is known of their sizes."""
+    if token.list is None:
+        raise unroller.unknown(node)
+    return token.list
+
+
 def _known_shape(unroller: Unroller, node: Node, port: int, candidate: Any) -> tuple[int, ...]:
     shape = node.shapes[port]
     if shape is not None:
@@ -51,12 +58,12 @@ def _reserve(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]
 
 def _push(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
     old, element = inputs
-    new = TensorList(old.list.length + 1, old, element)
+    new = TensorList(_list_of(unroller, node, old).length + 1, old, element)
     return [_list_token(unroller, node, new, holds=(old.value, element.value))]
 
 
 def _pop(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
-    top = inputs[0].list
+    top = _list_of(unroller, node, inputs[0])
     if top.parent is None or top.element is None:
         raise unroller.unknown(node)
     element = top.element
@@ -68,8 +75,9 @@ def _pop(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
 
 def _set_item(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
     old, index, element = inputs
-    new = TensorList(old.list.length)
-    new.items = dict(old.list.items)  # another reader may still have the old version
+    before = _list_of(unroller, node, old)
+    new = TensorList(before.length)
+    new.items = dict(before.items)  # another reader may still have the old version
     if index.constant is None:
         raise unroller.unknown(node)
     place = int(index.constant)
@@ -79,7 +87,7 @@ def _set_item(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token
 
 
 def _get_item(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
-    source, index = inputs[0].list, inputs[1].constant
+    source, index = _list_of(unroller, node, inputs[0]), inputs[1].constant
     element = source.items.get(int(index)) if index is not None else next(iter(source.items.values()), None)
     if element is None:  # never written: the kernel makes zeros
         shape = _known_shape(unroller, node, 0, inputs[2] if len(inputs) > 2 else None)
@@ -102,7 +110,7 @@ def _from_tensor(unroller: Unroller, node: Node, inputs: list[Token]) -> list[To
 
 
 def _stack(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
-    source = inputs[0].list
+    source = _list_of(unroller, node, inputs[0])
     element = _any_element(source)
     if node.shapes[0] is not None:
         shape = node.shapes[0]
@@ -118,11 +126,11 @@ def _any_element(source: TensorList) -> Token | None:
 
 
 def _length(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
-    return [unroller.known(inputs[0].list.length, node.dtypes[0])]
+    return [unroller.known(_list_of(unroller, node, inputs[0]).length, node.dtypes[0])]
 
 
 def _element_shape(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
-    element = _any_element(inputs[0].list)
+    element = _any_element(_list_of(unroller, node, inputs[0]))
     return [unroller.known(list(element.shape) if element else -1, node.dtypes[0])]
 
 
@@ -138,7 +146,7 @@ def _items(tensor_list: TensorList) -> dict[int, Token]:
 
 def _zeros_like(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
     """tensor_list_util.h: zeros for each element that has a value."""
-    source = inputs[0].list
+    source = _list_of(unroller, node, inputs[0])
     new = TensorList(source.length)
     for place, element in _items(source).items():
         size = unroller.size(element.shape, element.dtype)
@@ -149,11 +157,12 @@ def _zeros_like(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Tok
 
 def _add_lists(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:
     """Where both lists have an element a new one is made; where one has, its buffer goes on."""
-    total = TensorList(max(token.list.length for token in inputs))
-    total.items = _items(inputs[0].list)
+    first, *others = [_list_of(unroller, node, token) for token in inputs]
+    total = TensorList(max(each.length for each in (first, *others)))
+    total.items = _items(first)
     made: dict[int, Token] = {}
-    for token in inputs[1:]:
-        for place, element in _items(token.list).items():
+    for other in others:
+        for place, element in _items(other).items():
             if place in total.items and place not in made:
                 size = unroller.size(element.shape, element.dtype)
                 made[place] = unroller.token(unroller.value(size=size, scratch=True), element.shape, element.dtype)

@@ -128,10 +128,10 @@ class Graph:
         total = [Fraction(item), Fraction(0), Fraction(0)]
         for dimension in shape:
             if self._is_padded(dimension):
-                rows, more = divmod(dimension, self.batch)
+                rows, more = Fraction(dimension // self.batch), dimension % self.batch
             else:
                 grows = dimension % self.prime == 0
-                rows, more = (Fraction(dimension, self.batch), 0) if grows else (0, dimension)
+                rows, more = (Fraction(dimension, self.batch), 0) if grows else (Fraction(0), dimension)
             total = [
                 total[0] * more,
                 total[1] * more + total[0] * rows,

@@ -53,7 +53,7 @@ class Frame:
         self.parent, self.parent_iteration = parent, parent_iteration
         self.waiting: list[dict[int, int]] = [{}]
         self.arrived: list[dict[int, tuple[list[Token | None], list[int]]]] = [{}]
-        self.invariants: list[tuple[Node, Token, int]] = []
+        self.invariants: list[tuple[Node, list[Token | None], int]] = []
         self.children: dict[tuple[str, int], Frame] = {}
 
 
@@ -118,20 +118,21 @@ class Unroller:
             if child is None:
                 child = frame.children[key] = Frame(frame, iteration)
             if node.attribute("is_constant"):
-                child.invariants.append((node, outputs[0], number))
+                child.invariants.append((node, outputs, number))
                 for each in range(len(child.waiting)):
                     self._tell(node, child, each, outputs, number)
                 return
             frame, iteration = child, 0
         elif node.type == "Exit":
+            assert frame.parent is not None  # only a loop has one, and it lies in another frame
             frame, iteration = frame.parent, frame.parent_iteration
         elif node.type == "NextIteration":
             iteration += 1
             if iteration == len(frame.waiting):
                 frame.waiting.append({})
                 frame.arrived.append({})
-                for source, token, earlier in frame.invariants:
-                    self._tell(source, frame, iteration, [token], earlier)
+                for source, entered, earlier in frame.invariants:
+                    self._tell(source, frame, iteration, entered, earlier)
         self._tell(node, frame, iteration, outputs, number)
 
     def _tell(self, node: Node, frame: Frame, iteration: int, outputs: list[Token | None], number: int) -> None:
@@ -163,22 +164,26 @@ class Unroller:
         return entry[0]
 
     # --- one kernel ------------------------------------------------------------------------------------------------
-    def _execute(self, node: Node, inputs: list[Token], row: list[Any]) -> list[Token | None]:
+    def _execute(self, node: Node, arrived: list[Token | None], row: list[Any]) -> list[Token | None]:
+        """A Merge goes ahead with the first of its inputs, all others with every one."""
         kind = node.type
-        row[1] = [token.value for token in inputs if token is not None]
+        inputs = [token for token in arrived if token is not None]
+        row[1] = [token.value for token in inputs]
+        outputs: list[Token | None]
         if kind == "Merge":
-            place = next(i for i, token in enumerate(inputs) if token is not None)
-            outputs = [self._same(inputs[place]), self.known(place, node.dtypes[1])]
+            place = next(i for i, token in enumerate(arrived) if token is not None)
+            outputs = [self._same(inputs[0]), self.known(place, node.dtypes[1])]
         elif kind == "Switch":
             outputs = self._switch(node, inputs)
         elif kind == "Const":
-            outputs = [self.token(self.value(), node.shapes[0], node.dtypes[0], node.constant, fixed=True)]
+            shape = self._shape(node, inputs, 0)
+            outputs = [self.token(self.value(), shape, node.dtypes[0], node.constant, fixed=True)]
         elif kind == "VarHandleOp":
             outputs = [self.token(self.value(), (), node.dtypes[0], variable=self._numbers[node.name])]
         elif kind in LIST_KERNELS and (node.dtypes[0].name == "variant" or inputs[0].dtype.name == "variant"):
-            made = LIST_KERNELS[kind](self, node, inputs)
-            row[2] = [token.value for token in made]
-            return made[: len(node.dtypes)]
+            changed = LIST_KERNELS[kind](self, node, inputs)
+            row[2] = [token.value for token in changed]
+            return [*changed[: len(node.dtypes)]]
         elif inputs and inputs[0].variable >= 0 and kind not in kernels.ALIAS:
             outputs = self._touch(node, inputs, row)
         else:

@@ -82,7 +82,8 @@ def _gradient_3d(call: Call) -> Iterator[Scratch]:
 
 
 def _columns_bytes(call: Call, patch: int, depth: int, cache_bytes: int) -> int:
-    item, image = call.dtype.size, _image(call)
+    item: int = call.dtype.size
+    image = _image(call)
     unit = image * patch + image * depth + patch * depth
     return -(-(cache_bytes // item) // unit) * image * patch * item
 

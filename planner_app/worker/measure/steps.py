@@ -18,6 +18,7 @@ Report = Callable[..., None]
 
 WATCHED_STEPS = 3  # whose allocations are looked at: two that must have given everything back, and one after them
 PREPARING = 3  # stages before the first step
+JIT_COMPILE: dict[Jit, bool | str] = {Jit.AUTO: "auto", Jit.ON: True, Jit.OFF: False}
 
 
 def measure(request: protocol.Measure, report: Report) -> Run:
@@ -122,7 +123,7 @@ class _Measuring:
         setup, place = self._request.setup, self._request.place
         scope = self._strategy.scope() if self._strategy is not None else nullcontext()
         target = "gpu:8.0" if place.on_gpu else "cpu"
-        jit = {Jit.AUTO: "auto", Jit.ON: True, Jit.OFF: False}[setup.jit] if values else False
+        jit = JIT_COMPILE[setup.jit] if values else False
         with scope:
             # Precisions that take the same memory share a trace, not a measurement: kernels are other ones.
             step = replace(setup.step(target), precision=setup.precision)

@@ -119,6 +119,9 @@ class AdvicePresenter(QObject):
 
     def _on_work_clicked(self) -> None:
         tracer, taught = self._session.tracer, self._session.lessons.taught
+        if tracer is None:
+            self._view.show_trouble(NO_MODEL)
+            return
         try:
             want = self._want(replace(self._session.choice.setup, batch=self._view.batch.value()))
         except PlannerError as error:
@@ -126,8 +129,9 @@ class AdvicePresenter(QObject):
             return
 
         def deed(task: Task) -> Advice:
-            heard = {"on_progress": task.tell, "on_part": task.hand_over}
-            found = advice_for(tracer, want, taught=taught, **heard, cancelled=task.cancelled)
+            found = advice_for(
+                tracer, want, taught=taught, on_progress=task.tell, on_part=task.hand_over, cancelled=task.cancelled
+            )
             tracer.keep()
             return found
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QHeaderView,
@@ -12,7 +12,8 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.gui.look.bars import RIGHT, BarDelegate
-from planner_app.gui.look.plain_table import make_plain
+from planner_app.gui.look.index import Index
+from planner_app.gui.look.plain_table import heading, make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.advice.values import Row, Use
 
@@ -26,7 +27,7 @@ AFTER_WIDTH = 100
 class AfterDelegate(BarDelegate):
     """Memory after a change, as a part of the memory before it."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         self.paint_share(painter, option, index, index.data(SHARE) or 0.0, QColor(index.data(COLOUR)))
 
 
@@ -47,9 +48,9 @@ class AdviceTable(QTableWidget):
         header.setSectionResizeMode(AFTER, QHeaderView.ResizeMode.Fixed)
         self.setColumnWidth(AFTER, AFTER_WIDTH)
         for column in (0, CHANGE, len(COLUMNS) - 1):
-            self.horizontalHeaderItem(column).setTextAlignment(Qt.AlignmentFlag.AlignLeft)
-        self.horizontalHeaderItem(AFTER).setToolTip("At the peak on one GPU; the bar is its part of the memory before.")
-        self.horizontalHeaderItem(len(COLUMNS) - 1).setToolTip("For each sample, by the roofline: an estimate.")
+            heading(self, column).setTextAlignment(Qt.AlignmentFlag.AlignLeft)
+        heading(self, AFTER).setToolTip("At the peak on one GPU; the bar is its part of the memory before.")
+        heading(self, len(COLUMNS) - 1).setToolTip("For each sample, by the roofline: an estimate.")
         self.setItemDelegateForColumn(AFTER, AfterDelegate(self))
         self.currentCellChanged.connect(self._on_cell_changed)
         self.cellDoubleClicked.connect(lambda *_: self._use())

@@ -80,7 +80,8 @@ class AdviceView(QWidget):
     def _fields(self) -> QWidget:
         self.verdict, self.doing = PlainLabel(wordWrap=True), PlainLabel(wordWrap=True)
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.batch = QSpinBox(maximum=MOST_BATCH, minimum=1, groupSeparatorShown=True)
+        self.batch = QSpinBox(maximum=MOST_BATCH, minimum=1)
+        self.batch.setGroupSeparatorShown(True)
         self.batch.setAccessibleName("The batch that should fit")
         self.batch.setToolTip("Samples per update, over all GPUs and accumulation steps.")
         wanted = QHBoxLayout()

@@ -5,7 +5,6 @@ from PySide6.QtCore import QObject, Qt
 from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.setup import Setup
-from planner_app.gui.background.answers import EstimateOf
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel, Table
 from planner_app.gui.panels.breakdown.values import BreakdownValues, TermsAt, areas, breakdown_values, shown_batches
@@ -29,7 +28,8 @@ class BreakdownPresenter(QObject):
 
     def table(self) -> Table:
         """The areas, batch by batch, and the chosen and the pinned setup."""
-        found, values = [], self.values
+        values = self.values
+        found: list[tuple[str, int, str, int | None]] = []
         for place, batch in enumerate(values.areas.batches):
             found += [("over batch", batch, str(term), sizes[place]) for term, sizes in values.areas.terms]
         found += [(values.title, values.batch, row.name, row.now_bytes) for row in values.rows]
@@ -53,20 +53,19 @@ class BreakdownPresenter(QObject):
         if memory is None or not memory.points:
             return BreakdownValues(batch=setup.batch, note=session.trouble(setup) or "Tracing the training step …")
         batches = shown_batches(memory, setup.per_gpu_batch, allocator_limit_bytes(choice.device))
+        # The last that asks is answered first: the pinned setup can wait for the areas, and they for the chosen setup.
         pinned = self._pinned()
-        asked = [session.estimate_of(setup), *([pinned[1]] if pinned and pinned[1] else [])]
-        answers = session.answers.ask(ASKER, [*asked, *(TermsAt(memory, batch) for batch in batches)])
-        drawn = areas(batches, answers[len(asked) :], setup.gpus * setup.accumulate)
-        beside: tuple[Setup, Estimate | None] | None = None
-        if pinned:
-            beside = (pinned[0], answers[1] if len(asked) > 1 else None)
-        return breakdown_values(setup, choice.device, drawn, answers[0], beside)
+        terms = session.answers.ask(f"{ASKER}'s areas", [TermsAt(memory, batch) for batch in batches])
+        chosen = session.answers.ask_one(ASKER, session.estimate_of(setup))
+        drawn = areas(batches, terms, setup.gpus * setup.accumulate)
+        return breakdown_values(setup, choice.device, drawn, chosen, pinned)
 
-    def _pinned(self) -> tuple[Setup, EstimateOf | None] | None:
-        pinned = self._session.pinned
+    def _pinned(self) -> tuple[Setup, Estimate | None] | None:
+        session, pinned = self._session, self._session.pinned
         if pinned is None:
             return None
-        return pinned.setup, self._session.estimate_of(pinned.setup, pinned.device)
+        question = session.estimate_of(pinned.setup, pinned.device)
+        return pinned.setup, session.answers.ask_one(f"{ASKER}'s pinned setup", question)
 
     def _on_pin_clicked(self) -> None:
         self._session.pin(self._session.choice if self._session.pinned is None else None)

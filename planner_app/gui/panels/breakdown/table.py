@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QSize, Qt
+from PySide6.QtCore import QAbstractTableModel, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QStyleOptionViewItem, QTreeView
 
 from planner_app.core.estimate.breakdown import Term
 from planner_app.gui.look.bars import RIGHT, BarDelegate, percent
+from planner_app.gui.look.index import ROOT, Index
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.values import Row
 from planner_app.units import format_bytes
@@ -23,8 +24,6 @@ PADDING = 9
 UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20))
 
 Role = Qt.ItemDataRole
-Index = QModelIndex
-ROOT = QModelIndex()
 
 
 class TermModel(QAbstractTableModel):
@@ -100,10 +99,10 @@ class TermModel(QAbstractTableModel):
     def texts(self, row: Row) -> tuple[str, str, str, str]:
         if self.compared:  # one unit for all, so that numbers can be read down and across
             name, unit = self._unit()
-            cells = (_in_unit(size, unit) for size in (row.pinned_bytes, row.now_bytes))
+            pinned, now = _in_unit(row.pinned_bytes, unit), _in_unit(row.now_bytes, unit)
             change = difference_text(row.difference_bytes, unit)
             label = f"{row.name}, {name}" if row.name == "in use" else row.name
-            return label, *cells, change
+            return label, pinned, now, change
         now = "…" if row.now_bytes is None else format_bytes(row.now_bytes)
         return row.name, percent(row.share) if row.term is not None else "", now, ""
 

@@ -5,7 +5,7 @@ import math
 import pyqtgraph as pg
 
 
-class BatchAxis(pg.AxisItem):
+class BatchAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
     """View coordinates are log2 of the batch while `log` is on."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class BatchAxis(pg.AxisItem):
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
         if not self.log:
-            return super().tickValues(low, high, size)
+            return list(super().tickValues(low, high, size))
         first, last = math.ceil(max(low, 0.0)), math.floor(high)
         every = max(1, math.ceil((last - first + 1) * 56 / max(size, 1)))
         return [(float(every), [float(power) for power in range(first, last + 1) if power % every == 0])]

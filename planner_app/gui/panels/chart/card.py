@@ -28,6 +28,7 @@ class CardValues:
 class Card(QFrame):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._room = parent
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -41,7 +42,7 @@ class Card(QFrame):
     def show_values(self, values: CardValues, at: QPoint) -> None:
         self._text.setText(_html(values.title, values.verdict, values.colour, values.rows))
         self.adjustSize()
-        room = self.parentWidget().rect()
+        room = self._room.rect()
         left = at.x() + DISTANCE
         if left + self.width() > room.right():
             left = at.x() - DISTANCE - self.width()

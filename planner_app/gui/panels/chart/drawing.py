@@ -128,7 +128,8 @@ class Drawing:
         """The largest batch that fits, on each line, where it crosses the chosen device's capacity."""
         shown = [series for series in self.picture.series if series.largest and self.is_on(series)]
         shown.sort(key=lambda series: not series.chosen)
-        pixels, taken = self._pixels_per_place(), []
+        pixels = self._pixels_per_place()
+        taken: list[float] = []
         self._dots.begin()
         self._labels.begin()
         for series in shown:

@@ -34,7 +34,7 @@ class Ring(QGraphicsEllipseItem):
         self.setPen(QPen(QColor(edge), width))
 
 
-class Label(pg.TextItem):
+class Label(pg.TextItem):  # type: ignore[misc]  # pyqtgraph has no types
     """Says what it is told; the same again costs nothing."""
 
     def __init__(self, anchor: tuple[float, float] = (0, 0)) -> None:
@@ -47,7 +47,7 @@ class Label(pg.TextItem):
             self.setText(text, colour)
 
 
-class LevelLine(pg.InfiniteLine):
+class LevelLine(pg.InfiniteLine):  # type: ignore[misc]  # pyqtgraph has no types
     """A height with a name at its left end."""
 
     def __init__(self) -> None:

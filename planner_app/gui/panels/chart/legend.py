@@ -6,6 +6,8 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
+from planner_app.gui.look.layouts import clear
+
 SAMPLE = QSize(26, 12)
 
 
@@ -28,10 +30,7 @@ class Legend(QWidget):
             return
         self._shown = described
         off = {key for key, button in self._buttons.items() if not button.isChecked()}
-        while self._row.count():
-            item = self._row.takeAt(0)
-            if widget := item.widget():
-                widget.deleteLater()
+        clear(self._row)
         self._buttons.clear()
         for key, (text, pen) in entries.items():
             button = QToolButton()

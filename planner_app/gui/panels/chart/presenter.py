@@ -137,7 +137,7 @@ class ChartPresenter(QObject):
 
     def _show_card(self, setup: Setup, at: QPoint) -> None:
         session = self._session
-        estimate: Estimate | None = session.answers.ask_one("hover", session.estimate_of(setup))
+        estimate = session.answers.ask_one("hover", session.estimate_of(setup))
         memory = session.memory(setup)
         if memory is not None:
             self._view.show_card(card_values(setup, estimate, self._appearance.theme), at)

@@ -1,9 +1,10 @@
 """Paints the list's lines: headings and notes across its width, a radio mark, a bar of memory in use."""
 
-from PySide6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionButton, QStyleOptionViewItem, QTreeView
 
+from planner_app.gui.look.index import Index
 from planner_app.gui.panels.devices.model import NAME, USE
 from planner_app.gui.panels.devices.values import Kind, Row
 
@@ -17,7 +18,7 @@ class DevicesDelegate(QStyledItemDelegate):
         super().__init__(tree)
         self._tree = tree
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = self._row(index)
         if row.kind is not Kind.DEVICE:
             self._paint_text(painter, option, row)
@@ -31,7 +32,7 @@ class DevicesDelegate(QStyledItemDelegate):
             if index.column() == NAME and row.live:
                 self._paint_live(painter, option, row)
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         row, line = self._row(index), option.fontMetrics.height()
         if row.kind is Kind.NOTE:
             room = QRect(0, 0, self._tree.viewport().width() - 4 * PAD, 10_000)
@@ -41,7 +42,7 @@ class DevicesDelegate(QStyledItemDelegate):
         hint = super().sizeHint(option, index)
         return QSize(hint.width(), 2 * line + BAR + 3 * PAD if row.live else max(hint.height(), line + PAD + 2))
 
-    def _row(self, index: QModelIndex) -> Row:
+    def _row(self, index: Index) -> Row:
         return index.model().rows[index.row()]  # type: ignore[attr-defined,no-any-return]
 
     @staticmethod
@@ -71,7 +72,7 @@ class DevicesDelegate(QStyledItemDelegate):
         style.drawPrimitive(QStyle.PrimitiveElement.PE_IndicatorRadioButton, button, painter, self._tree)
         self._outline(painter, option, button.rect, size / 2)
 
-    def _outline_check(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def _outline_check(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         if self._row(index).device is not None:
             full = QStyleOptionViewItem(option)
             self.initStyleOption(full, index)
@@ -110,7 +111,7 @@ class DevicesDelegate(QStyledItemDelegate):
             painter.fillRect(bar, option.palette.color(role.HighlightedText if selected else role.Highlight))
         painter.restore()
 
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         if self._row(index).live:
             option.displayAlignment = (option.displayAlignment & ~Qt.AlignmentFlag.AlignVertical_Mask) | (

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from datetime import date
 from html import escape
-from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
+from planner_app.gui.look.index import Index
 from planner_app.gui.panels.devices.facts import facts
 from planner_app.gui.panels.devices.values import Kind, Row
 
 Role = Qt.ItemDataRole
-Index = QModelIndex | QPersistentModelIndex
 USE, NAME, SIZE = range(3)
 TITLES = ("Use", "On the chart", "Usable")
 TIPS = (
@@ -48,12 +47,14 @@ class DevicesModel(QAbstractTableModel):
     def columnCount(self, parent: Index | None = None) -> int:
         return len(TITLES)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> Any:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Role.TextAlignmentRole and section == SIZE:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        return {Role.DisplayRole: TITLES, Role.ToolTipRole: TIPS}.get(role, (None,) * 3)[section]
+        if role == Role.DisplayRole:
+            return TITLES[section]
+        return TIPS[section] if role == Role.ToolTipRole else None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         row = self.rows[index.row()]
@@ -64,7 +65,7 @@ class DevicesModel(QAbstractTableModel):
             return flags & ~Qt.ItemFlag.ItemIsEnabled
         return flags | Qt.ItemFlag.ItemIsUserCheckable if index.column() == NAME else flags
 
-    def data(self, index: Index, role: int = Role.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Role.DisplayRole) -> object:
         row = self.rows[index.row()]
         if role == Role.DisplayRole:
             return self._text(row, index.column())
@@ -80,7 +81,7 @@ class DevicesModel(QAbstractTableModel):
             return " ".join(f"{word}: {text}" for word, text in facts(row.device, self._today()))
         return None
 
-    def setData(self, index: Index, value: Any, role: int = Role.EditRole) -> bool:
+    def setData(self, index: Index, value: object, role: int = Role.EditRole) -> bool:
         row = self.rows[index.row()]
         if role != Role.CheckStateRole or row.device is None:
             return False

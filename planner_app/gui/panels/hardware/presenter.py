@@ -123,8 +123,7 @@ class HardwarePresenter(QObject):
         seconds = measured(session.measurements, catalogue())
         known, taught = tuple(there.items()), session.lessons.taught
         question = OffersOf(want, self._devices, known, date.today(), tuple(seconds.items()), taught)
-        answer: Offers | None = session.answers.ask("offers", [question], passing=True)[0]
-        return answer
+        return session.answers.ask("offers", [question], passing=True)[0]
 
     def _show(self, values: Hardware, note: str = "") -> None:
         if values == self.values and not note:

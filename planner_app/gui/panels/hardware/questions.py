@@ -86,7 +86,7 @@ def _towards(known: Mapping[int, Point], up_to_bytes: int) -> Iterator[int]:
         if len(line) < 2:
             if batch >= FIRST_BATCHES:
                 return
-        elif _on_line(*line, batch) > up_to_bytes:
+        elif _on_line(line[0], line[1], batch) > up_to_bytes:
             return
 
 

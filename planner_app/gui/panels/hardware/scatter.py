@@ -19,7 +19,7 @@ TICKS = ((1,), (1, 2, 5), range(1, 10), [1 + step / 10 for step in range(90)])  
 SPACE = (26, 56)  # pixels that a tick's label takes, upwards and across
 
 
-class LogAxis(pg.AxisItem):
+class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
     """View coordinates are powers of ten."""
 
     def __init__(self, side: str, prefix: str = "") -> None:

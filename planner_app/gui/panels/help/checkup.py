@@ -21,7 +21,8 @@ class CheckupView(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Check this computer")
         self.resize(*SIZE)
-        self._theme, self._findings = theme, ()
+        self._theme = theme
+        self._findings: tuple[Finding, ...] = ()
         self.told, self.paper = QLabel(wordWrap=True), Paper("What was found")
         self.bar = QProgressBar(textVisible=False, maximum=0)
         self.again, self.copy, self.close_button = (

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, QTimer, QUrl
 from PySide6.QtGui import QImage, QKeySequence, QPalette, QResizeEvent, QTextDocument
@@ -55,16 +54,17 @@ class Browser(QTextBrowser):
         self.reload()
         self.verticalScrollBar().setValue(at)
 
-    def loadResource(self, kind: int, name: QUrl) -> Any:
+    def loadResource(self, kind: int, name: QUrl | str) -> object:
         """Pictures no wider than the page, and the page of keys as they are now."""
-        if name.fileName() == f"{KEYS}.md":
+        url = QUrl(name)
+        if url.fileName() == f"{KEYS}.md":
             return self._keys()
-        path = Path(self.source().resolved(name).toLocalFile())
+        path = Path(self.source().resolved(url).toLocalFile())
         if kind == QTextDocument.ResourceType.ImageResource.value and path.is_file():
             return self._fitting(QImage(str(path)))
         return super().loadResource(kind, name)
 
-    def doSetSource(self, name: QUrl, kind: QTextDocument.ResourceType = UNKNOWN) -> None:
+    def doSetSource(self, name: QUrl | str, kind: QTextDocument.ResourceType = UNKNOWN) -> None:
         super().doSetSource(name, kind)
         role, palette = QPalette.ColorRole, self.palette()
         polish(self.document(), palette.color(role.AlternateBase), palette.color(role.Mid))
@@ -89,7 +89,7 @@ class GuideWindow(QWidget):
         self.list.addItems([page.title for page in pages])
         self.list.setSpacing(3)
         self.back, self.forward = QPushButton("&Back"), QPushButton("&Forward")
-        self.find = QLineEdit(placeholderText="Find on this page", clearButtonEnabled=True)
+        self.search = QLineEdit(placeholderText="Find on this page", clearButtonEnabled=True)
         self.close_button = QPushButton("&Close")
         self.close_button.setShortcut(QKeySequence("Esc"))
         self._arrange()
@@ -113,7 +113,7 @@ class GuideWindow(QWidget):
         for button in (self.back, self.forward):
             button.setEnabled(False)
             row.addWidget(button)
-        row.addWidget(self.find, 1)
+        row.addWidget(self.search, 1)
         row.addWidget(self.close_button)
         column = QVBoxLayout(self)
         column.addWidget(split, 1)
@@ -126,7 +126,7 @@ class GuideWindow(QWidget):
         self.browser.forwardAvailable.connect(self.forward.setEnabled)
         self.back.clicked.connect(self.browser.backward)
         self.forward.clicked.connect(self.browser.forward)
-        self.find.returnPressed.connect(self._on_find)
+        self.search.returnPressed.connect(self._on_find)
         self.close_button.clicked.connect(self.close)
 
     def _on_row_changed(self, row: int) -> None:
@@ -140,6 +140,6 @@ class GuideWindow(QWidget):
 
     def _on_find(self) -> None:
         """The next place; from the top again after the last."""
-        if not self.browser.find(self.find.text()):
+        if not self.browser.find(self.search.text()):
             self.browser.moveCursor(self.browser.textCursor().MoveOperation.Start)
-            self.browser.find(self.find.text())
+            self.browser.find(self.search.text())

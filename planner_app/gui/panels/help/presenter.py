@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planner_app.gui.app import App
     from planner_app.gui.panels.help.checkup import CheckupView
     from planner_app.gui.panels.help.guide import GuideWindow
+    from planner_app.jobs.protocol import Progress
 
 
 class HelpPresenter(QObject):
@@ -69,10 +70,18 @@ class HelpPresenter(QObject):
         screen = Screen(qt_version, QGuiApplication.platformName())
         self.checkup.show_working("looking around")
         self._task = Task(lambda task: checkup(look_around(screen, task.tell, task.cancelled)))
-        self._task.progressed.connect(lambda event: self.checkup and self.checkup.show_working(event.text))
+        self._task.progressed.connect(self._on_progressed)
         self._task.finished.connect(self._on_found)
-        self._task.failed.connect(lambda why, _detail: self.checkup and self.checkup.show_trouble(why))
+        self._task.failed.connect(self._on_failed)
         self._app.session.start(self._task)
+
+    def _on_progressed(self, event: Progress) -> None:
+        if self.checkup is not None:
+            self.checkup.show_working(event.text)
+
+    def _on_failed(self, why: str, _detail: str) -> None:
+        if self.checkup is not None:
+            self.checkup.show_trouble(why)
 
     def _on_found(self, findings: tuple[Finding, ...]) -> None:
         if self.checkup is not None:
@@ -93,14 +102,14 @@ class HelpPresenter(QObject):
     def _keys(self) -> Iterator[Key]:
         """Of every entry of the menus that has some."""
         for entry in self._app.window.menuBar().actions():
-            if (menu := entry.menu()) is not None:
+            if isinstance(menu := entry.menu(), QMenu):
                 yield from _keys_of(_plain(entry.text()), menu)
 
 
 def _keys_of(title: str, menu: QMenu) -> Iterator[Key]:
     for action in menu.actions():
         inner = action.menu()
-        if inner is not None:
+        if isinstance(inner, QMenu):
             yield from _keys_of(f"{title}, {_plain(action.text())}", inner)
         elif not action.shortcut().isEmpty():
             yield Key(title, _plain(action.text()), action.shortcut().toString())

@@ -1,14 +1,12 @@
 """The heat map as Qt asks for it."""
 
-from typing import Any
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
-
+from planner_app.gui.look.index import Index
 from planner_app.gui.panels.chart.values import gpus_text, why_less
 from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
 
 Role = Qt.ItemDataRole
-Index = QModelIndex | QPersistentModelIndex
 
 
 class LargestModel(QAbstractTableModel):
@@ -38,7 +36,7 @@ class LargestModel(QAbstractTableModel):
     def columnCount(self, parent: Index | None = None) -> int:
         return len(self.values.columns) if self.values.cells else 0
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> Any:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
         rows = orientation is Qt.Orientation.Vertical
         if section >= len(self.values.precisions if rows else self.values.columns):
             return None  # while the other header learns of a table with fewer of them
@@ -53,7 +51,7 @@ class LargestModel(QAbstractTableModel):
             return why_less(device)
         return None
 
-    def data(self, index: Index, role: int = Role.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Role.DisplayRole) -> object:
         cell = self.cell(index)
         if cell is None:
             return None

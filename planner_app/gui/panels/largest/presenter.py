@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject
 
-from planner_app.gui.choice import Choice
+from planner_app.gui.choice import Choice, SetupChanges
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel, Table
 from planner_app.gui.panels.largest.values import Cell, HeatMap, State, heat_map, questions
@@ -59,7 +59,7 @@ class LargestPresenter(QObject):
         """That setup on that device, at that batch; where there is none, at the batch there was."""
 
         def change(choice: Choice) -> Choice:
-            changes: dict[str, object] = {"precision": cell.precision, "gpus": cell.gpus}
+            changes: SetupChanges = {"precision": cell.precision, "gpus": cell.gpus}
             if cell.batch and not cell.bound:
                 changes["batch"] = cell.batch
             return replace(choice, device=cell.device).with_setup(**changes)

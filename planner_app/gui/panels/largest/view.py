@@ -1,6 +1,6 @@
 """The heat map of largest batches: a table that can be walked through with the keyboard."""
 
-from PySide6.QtCore import QModelIndex, QRect, Qt, Signal
+from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QPen, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from planner_app.gui.look.index import Index
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.largest.header import Group, GroupedHeader, RowHeader
 from planner_app.gui.panels.largest.model import LargestModel
@@ -36,22 +37,22 @@ def tint(theme: Theme, cell: Cell) -> QColor:
 
 def _mixed(ground: str, over: str, share: float) -> QColor:
     low, high = QColor(ground), QColor(over)
-    return QColor.fromRgbF(*(a + (b - a) * share for a, b in zip(low.getRgbF()[:3], high.getRgbF()[:3], strict=True)))
+    pairs = ((low.redF(), high.redF()), (low.greenF(), high.greenF()), (low.blueF(), high.blueF()))
+    return QColor.fromRgbF(*(a + (b - a) * share for a, b in pairs))
 
 
 class LargestDelegate(QStyledItemDelegate):
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, model: LargestModel, parent: QWidget) -> None:
         super().__init__(parent)
-        self.theme = theme
+        self.theme, self._model = theme, model
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        model = index.model()
-        cell = model.cell(index)  # type: ignore[attr-defined]
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        cell = self._model.cell(index)
         if cell is None:
             return
         painter.save()
         painter.fillRect(option.rect, tint(self.theme, cell))
-        if index.column() % len(model.values.gpu_counts) == 0:  # type: ignore[attr-defined]
+        if index.column() % len(self._model.values.gpu_counts) == 0:
             painter.setPen(option.palette.color(QPalette.ColorRole.Mid))
             painter.drawLine(option.rect.topLeft(), option.rect.bottomLeft())
         self._paint_text(painter, option, cell)
@@ -88,7 +89,7 @@ class LargestTable(QTableView):
         super().__init__()
         self.cells = LargestModel(self)
         self.setModel(self.cells)
-        self.painter = LargestDelegate(theme, self)
+        self.painter = LargestDelegate(theme, self.cells, self)
         self.setItemDelegate(self.painter)
         self.header = GroupedHeader(self)
         self.setHorizontalHeader(self.header)
@@ -126,7 +127,7 @@ class LargestTable(QTableView):
         else:
             super().keyPressEvent(event)
 
-    def _choose(self, index: QModelIndex) -> None:
+    def _choose(self, index: Index) -> None:
         if (cell := self.cells.cell(index)) is not None and cell.state is not State.FAILED:
             self.chosen.emit(cell)
 

@@ -57,7 +57,7 @@ class LayersPresenter(QObject):
         if question is None or not question.memory.points:
             self._shown = None
             return LayersValues(note=session.trouble(setup) or "Tracing the training step …")
-        estimate: Estimate | None = session.answers.ask_one(ASKER, question)
+        estimate = session.answers.ask_one(ASKER, question)
         if estimate is None:
             return replace(self.values, note="Working it out …")
         if estimate is self._shown and not self.values.note:

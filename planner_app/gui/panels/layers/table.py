@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QSortFilterProxyModel, Qt
+from PySide6.QtCore import QAbstractTableModel, QSortFilterProxyModel, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QStyleOptionViewItem
 
 from planner_app.gui.look.bars import RIGHT, BarDelegate, percent
+from planner_app.gui.look.index import ROOT, Index
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.values import TOLD, LayerRow, totals
 from planner_app.units import format_bytes
 
 Role = Qt.ItemDataRole
-Index = QModelIndex
-ROOT = QModelIndex()
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 

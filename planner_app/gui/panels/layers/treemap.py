@@ -181,4 +181,5 @@ def _width(painter: QPainter, text: str) -> int:
 
 
 def _luminance(colour: QColor) -> float:
-    return sum(part * weight for part, weight in zip(colour.getRgbF(), LUMINANCE, strict=False))
+    parts = (colour.redF(), colour.greenF(), colour.blueF())
+    return sum(part * weight for part, weight in zip(parts, LUMINANCE, strict=True))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QRectF, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import (
     QHeaderView,
@@ -14,7 +14,8 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.gui.look.bars import FAINT, RIGHT, fill
-from planner_app.gui.look.plain_table import make_plain
+from planner_app.gui.look.index import Index
+from planner_app.gui.look.plain_table import heading, make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.plan.values import RungRow
 from planner_app.units import format_bytes
@@ -33,7 +34,7 @@ class BandDelegate(QStyledItemDelegate):
         super().__init__(table)
         self._table = table
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         self.initStyleOption(option, index)
         option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
         row, theme = self._table.rows[index.row()], self._table.theme
@@ -70,7 +71,7 @@ class LadderTable(QTableWidget):
             (3, "Steps whose gradients are added up for one update."),
             (DRAWN, "The bar is the peak, the faint one its band, the line what TensorFlow gets of the device."),
         ):
-            self.horizontalHeaderItem(column).setToolTip(tip)
+            heading(self, column).setToolTip(tip)
         self.setItemDelegateForColumn(DRAWN, BandDelegate(self))
 
     def show_rows(self, rows: Sequence[RungRow], theme: Theme) -> None:

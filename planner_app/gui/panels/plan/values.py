@@ -38,9 +38,16 @@ class PlanOf:
     taught: Taught = untaught
 
     def answer(self) -> Plan | str:
-        about = {"file": self.file, "created": now(), "versions": versions()}
         try:
-            return plan_of(self.model, dict(self.memories), self.wish, **about, taught=self.taught)
+            return plan_of(
+                self.model,
+                dict(self.memories),
+                self.wish,
+                file=self.file,
+                created=now(),
+                versions=versions(),
+                taught=self.taught,
+            )
         except PlannerError as error:
             return str(error)
 

@@ -55,11 +55,11 @@ class PlanView(QWidget):
         self.show_values(self._values, "", theme)
 
     def _fields(self) -> QWidget:
-        self.lower = QComboBox()
-        self.lower.addItem(NO_LOWER)
-        self.lower.addItems([str(each) for each in LOWER])
-        self.lower.setAccessibleName("A lower precision that a rung may take")
-        self.lower.setToolTip("When smaller shares of the batch are not enough, a rung may train in this precision.")
+        self.lower_precision = QComboBox()
+        self.lower_precision.addItem(NO_LOWER)
+        self.lower_precision.addItems([str(each) for each in LOWER])
+        self.lower_precision.setAccessibleName("A lower precision that a rung may take")
+        self.lower_precision.setToolTip("Where smaller parts of the batch do not fit either, a rung may train in it.")
         self.every = QCheckBox("for every device on the chart")
         self.every.setToolTip("A queue with several kinds of GPUs: the script takes the entry of the one it runs on.")
         self.surely = QCheckBox("fit at the high end of the band too")
@@ -69,7 +69,7 @@ class PlanView(QWidget):
         self.open.setToolTip("Shows a plan file, and chooses its setup and device")
         self.said = PlainLabel(wordWrap=True)
         form = QFormLayout()
-        form.addRow("&Lower precision", self.lower)
+        form.addRow("&Lower precision", self.lower_precision)
         form.addRow(self.every)
         form.addRow(self.surely)
         page = QWidget()
@@ -85,7 +85,7 @@ class PlanView(QWidget):
         column.addWidget(self.open)
         column.addWidget(self.said)
         column.addStretch(1)
-        self.lower.currentIndexChanged.connect(self.terms_changed)
+        self.lower_precision.currentIndexChanged.connect(self.terms_changed)
         for box in (self.every, self.surely):
             box.toggled.connect(self.terms_changed)
         self.save.clicked.connect(self.save_clicked)
@@ -94,7 +94,7 @@ class PlanView(QWidget):
         return page
 
     def terms(self) -> Terms:
-        lower = next((each for each in LOWER if str(each) == self.lower.currentText()), None)
+        lower = next((each for each in LOWER if str(each) == self.lower_precision.currentText()), None)
         return Terms(lower, self.every.isChecked(), self.surely.isChecked())
 
     def show_values(self, values: PlanValues, file: str, theme: Theme) -> None:
@@ -108,7 +108,7 @@ class PlanView(QWidget):
         _fill(self.json, plan_text(plan) if plan is not None else "")
         _fill(self.script, script_of(plan, file) if plan is not None else "")
         self.set_current(True)
-        for field in (self.lower, self.every, self.surely):
+        for field in (self.lower_precision, self.every, self.surely):
             field.setEnabled(not values.file)
         self.pages.setTabText(0, f"Plan: {values.file}" if values.file else "Plan")
         tint(self.said, theme.muted)

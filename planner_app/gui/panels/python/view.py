@@ -40,9 +40,9 @@ class PythonView(QDialog):
         self.found = QListWidget()
         self.found.setAccessibleName("Pythons found here")
         self.found.setFixedHeight(110)
-        self.result = _wrapped("")
-        self.result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.result.setMinimumHeight(self.result.fontMetrics().lineSpacing() * 4)
+        self.answer = _wrapped("")
+        self.answer.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.answer.setMinimumHeight(self.answer.fontMetrics().lineSpacing() * 4)
         buttons = QDialogButtonBox.StandardButton
         self.buttons = QDialogButtonBox(buttons.Ok | buttons.Cancel)
         self._arrange(note)
@@ -61,8 +61,8 @@ class PythonView(QDialog):
         palette = self.palette()
         if colour:
             palette.setColor(QPalette.ColorRole.WindowText, QColor(colour))
-        self.result.setPalette(palette)
-        self.result.setText(text)
+        self.answer.setPalette(palette)
+        self.answer.setText(text)
         self._ok.setEnabled(usable)
 
     def add_found(self, path: str, text: str) -> None:
@@ -84,7 +84,7 @@ class PythonView(QDialog):
         column.addLayout(row)
         column.addWidget(QLabel("On this computer:"))
         column.addWidget(self.found)
-        column.addWidget(self.result, 1)
+        column.addWidget(self.answer, 1)
         if note:
             column.addWidget(_wrapped(note))
         column.addWidget(self.buttons)

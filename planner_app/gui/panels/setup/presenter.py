@@ -2,38 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Unpack
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QPalette
 
-from planner_app.core.model.setup import parse_optimizer
+from planner_app.core.model.setup import Precision, parse_optimizer
 from planner_app.errors import PlannerError
-from planner_app.gui.choice import Choice
+from planner_app.gui.choice import Choice, SetupChanges
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel
 from planner_app.gui.panels.setup.values import parse_counts, parse_patterns, parse_sizes, remat_of, setup_values
 from planner_app.gui.panels.setup.view import SetupView
 from planner_app.gui.session import Session
-
-CONTINUOUS = ("batch", "gpus", "accumulate")  # come in many small changes that are undone as one
-
-Change = Callable[[Choice, object], Choice]
-
-
-def _sizes(choice: Choice, told: object) -> Choice:
-    name, text = told  # type: ignore[misc]
-    return choice.with_setup(sizes=parse_sizes(choice.setup.sizes, name, text))
-
-
-CHANGES: dict[str, Change] = {
-    "optimizer": lambda choice, told: choice.with_setup(optimizer=parse_optimizer(str(told))),
-    "freeze": lambda choice, told: choice.with_setup(freeze=parse_patterns(str(told))),
-    "remat": lambda choice, told: choice.with_setup(remat=remat_of(*told)),  # type: ignore[misc]
-    "loss": lambda choice, told: choice.with_setup(loss=str(told).strip()),
-    "sizes": _sizes,
-    "precisions": lambda choice, told: replace(choice, precisions=told),  # type: ignore[arg-type]
-    "gpu_counts": lambda choice, told: replace(choice, gpu_counts=parse_counts(str(told))),
-}
 
 
 class SetupPresenter(QObject):
@@ -43,8 +24,7 @@ class SetupPresenter(QObject):
         for signal in (session.model_changed, session.choice_changed, session.memories_changed):
             signal.connect(self._refresh)
         appearance.changed.connect(self._paint)
-        view.changed.connect(self._on_changed)
-        view.settled.connect(session.rest)
+        self._connect(view)
         self._paint()
         self._refresh()
 
@@ -54,12 +34,47 @@ class SetupPresenter(QObject):
         self._view.show_values(setup_values(session.choice, session.description, memory))
         self._view.show_trouble(session.trouble(session.choice.setup))
 
-    def _on_changed(self, name: str, told: object) -> None:
-        change = CHANGES.get(name, lambda choice, value: choice.with_setup(**{name: value}))
+    def _connect(self, view: SetupView) -> None:
+        set_up = self._set_up
+        # Those with a mark come in many small changes that are undone as one.
+        view.batch_changed.connect(lambda batch: set_up("batch", batch=batch))
+        view.gpus_changed.connect(lambda gpus: set_up("gpus", gpus=gpus))
+        view.accumulate_changed.connect(lambda steps: set_up("accumulate", accumulate=steps))
+        view.settled.connect(self._session.rest)
+        view.precision_changed.connect(lambda precision: set_up(precision=precision))
+        view.jit_changed.connect(lambda jit: set_up(jit=jit))
+        view.loss_changed.connect(lambda text: set_up(loss=text.strip()))
+        view.freeze_changed.connect(lambda text: set_up(freeze=parse_patterns(text)))
+        view.optimizer_changed.connect(self._on_optimizer_changed)
+        view.remat_changed.connect(self._on_remat_changed)
+        view.size_changed.connect(self._on_size_changed)
+        view.precisions_changed.connect(self._on_precisions_changed)
+        view.gpu_counts_changed.connect(self._on_gpu_counts_changed)
+
+    def _set_up(self, mark: str = "", **changes: Unpack[SetupChanges]) -> None:
+        self._choose(lambda choice: choice.with_setup(**changes), mark)
+
+    def _choose(self, change: Callable[[Choice], Choice], mark: str = "") -> None:
+        """What was typed may be nothing that can be chosen."""
         try:
-            self._session.choose(lambda choice: change(choice, told), mark=name if name in CONTINUOUS else "")
+            self._session.choose(change, mark)
         except PlannerError as error:
             self._view.show_trouble(str(error))
+
+    def _on_optimizer_changed(self, text: str) -> None:
+        self._choose(lambda choice: choice.with_setup(optimizer=parse_optimizer(text)))
+
+    def _on_remat_changed(self, mode: str, argument: str) -> None:
+        self._choose(lambda choice: choice.with_setup(remat=remat_of(mode, argument)))
+
+    def _on_size_changed(self, name: str, text: str) -> None:
+        self._choose(lambda choice: choice.with_setup(sizes=parse_sizes(choice.setup.sizes, name, text)))
+
+    def _on_precisions_changed(self, precisions: tuple[Precision, ...]) -> None:
+        self._choose(lambda choice: replace(choice, precisions=precisions))
+
+    def _on_gpu_counts_changed(self, text: str) -> None:
+        self._choose(lambda choice: replace(choice, gpu_counts=parse_counts(text)))
 
     def _paint(self) -> None:
         palette = self._view.trouble.palette()

@@ -48,6 +48,10 @@ class SetupValues:
     gpu_counts: tuple[int, ...] = ()
     layers: tuple[str, ...] = ()
 
+    @property
+    def counts_text(self) -> str:
+        return ", ".join(map(str, self.gpu_counts))
+
 
 def setup_values(choice: Choice, description: ModelDescription | None, memory: Memory | None) -> SetupValues:
     setup = choice.setup

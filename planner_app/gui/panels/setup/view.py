@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from planner_app.core.estimate.curve import anchors
 from planner_app.core.model.setup import Jit, Precision
+from planner_app.gui.look.layouts import clear
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.panels.setup.values import REMAT_MODES, SetupValues
 
@@ -45,9 +46,20 @@ JIT_NAMES = {Jit.AUTO: "auto", Jit.ON: "on", Jit.OFF: "off"}
 
 
 class SetupView(QScrollArea):
-    """Each change is told by the name of its field. `settled` ends a change that came in many small ones."""
+    """Each field tells its own change, as it was typed. `settled` ends a change that came in many small ones."""
 
-    changed = Signal(str, object)
+    batch_changed = Signal(int)
+    precision_changed = Signal(Precision)
+    gpus_changed = Signal(int)
+    accumulate_changed = Signal(int)
+    optimizer_changed = Signal(str)
+    loss_changed = Signal(str)
+    jit_changed = Signal(Jit)
+    freeze_changed = Signal(str)
+    remat_changed = Signal(str, str)  # mode, argument
+    size_changed = Signal(str, str)  # input, sizes
+    precisions_changed = Signal(tuple)
+    gpu_counts_changed = Signal(str)
     settled = Signal()
 
     def __init__(self) -> None:
@@ -55,8 +67,7 @@ class SetupView(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._values: SetupValues | None = None
-        self._shown: dict[object, object] = {}
+        self._values, self._drawn = SetupValues(), False
         self.trouble = PlainLabel()
         self.trouble.setWordWrap(True)
         self.trouble.hide()
@@ -83,9 +94,9 @@ class SetupView(QScrollArea):
         self.slider.setAccessibleName("Global batch")
         self.slider.setRange(0, len(SLIDER) - 1)
         self.each = _note()
-        self.batch.valueChanged.connect(lambda value: self.changed.emit("batch", value))
+        self.batch.valueChanged.connect(self.batch_changed)
         self.batch.editingFinished.connect(self.settled)
-        self.slider.valueChanged.connect(lambda place: self.changed.emit("batch", SLIDER[place]))
+        self.slider.valueChanged.connect(lambda place: self.batch_changed.emit(SLIDER[place]))
         self.slider.sliderReleased.connect(self.settled)
         self._row("&Batch", self.batch)
         self._form.addRow(self.slider)
@@ -97,15 +108,12 @@ class SetupView(QScrollArea):
         self.accumulate = _spin("Steps whose gradients are added up before an update", 1, 1 << 16)
         self.optimizer = _combo("Optimizer, with options as in sgd:momentum=0.9", OPTIMIZERS, editable=True)
         self.loss = _combo("Keras loss", ["", *LOSSES], editable=True)
-        self.precision.activated.connect(
-            lambda: self.changed.emit("precision", Precision(self.precision.currentText()))
-        )
-        self.gpus.valueChanged.connect(lambda value: self.changed.emit("gpus", value))
-        self.accumulate.valueChanged.connect(lambda value: self.changed.emit("accumulate", value))
-        for field, name in ((self.optimizer, "optimizer"), (self.loss, "loss")):
-            field.activated.connect(lambda _, field=field, name=name: self._told(name, field.currentText()))
-            edit = field.lineEdit()
-            edit.editingFinished.connect(lambda field=field, name=name: self._told(name, field.currentText()))
+        self.precision.activated.connect(lambda: self.precision_changed.emit(Precision(self.precision.currentText())))
+        self.gpus.valueChanged.connect(self.gpus_changed)
+        self.accumulate.valueChanged.connect(self.accumulate_changed)
+        for field, tell in ((self.optimizer, self._tell_optimizer), (self.loss, self._tell_loss)):
+            field.activated.connect(tell)
+            _line_of(field).editingFinished.connect(tell)
         self._row("&Precision", self.precision)
         self._row("&GPUs", self.gpus)
         self._row("&Accumulate", self.accumulate)
@@ -118,12 +126,10 @@ class SetupView(QScrollArea):
         self.freeze = _edit("Layers not to train, by name or pattern", "block1_*, stem")
         self.remat = _combo("What is worked out again in the backward pass instead of kept", list(REMAT_NAMES.values()))
         self.remat_argument = _edit("Elements, or layers joined by +", "")
-        self.jit.activated.connect(lambda place: self.changed.emit("jit", list(JIT_NAMES)[place]))
-        self.freeze.editingFinished.connect(lambda: self._told("freeze", self.freeze.text()))
+        self.jit.activated.connect(lambda place: self.jit_changed.emit(list(JIT_NAMES)[place]))
+        self.freeze.editingFinished.connect(self._tell_freeze)
         self.remat.activated.connect(self._on_remat_activated)
-        self.remat_argument.editingFinished.connect(
-            lambda: self._told("remat", (self._remat_mode(), self.remat_argument.text()))
-        )
+        self.remat_argument.editingFinished.connect(lambda: self._tell_remat(self.remat_argument.text()))
         self._row("&XLA", self.jit)
         self._form.addRow(self.jit_note)
         self._row("&Frozen", self.freeze)
@@ -140,7 +146,7 @@ class SetupView(QScrollArea):
             box.clicked.connect(self._on_lines_clicked)
             grid.addWidget(box, number // 2, number % 2)
         self.counts = _edit("GPU counts on the chart", "1, 2, 4")
-        self.counts.editingFinished.connect(lambda: self._told("gpu_counts", self.counts.text()))
+        self.counts.editingFinished.connect(self._tell_counts)
         heading = QLabel("Lines on the chart")
         heading.setContentsMargins(0, 8, 0, 0)
         self._form.addRow(heading)
@@ -156,16 +162,8 @@ class SetupView(QScrollArea):
 
     def show_values(self, values: SetupValues) -> None:
         before, self._values = self._values, values
-        if values == before:
+        if values == before and self._drawn:
             return
-        self._shown = {
-            "optimizer": values.optimizer,
-            "loss": values.loss,
-            "freeze": values.freeze,
-            "gpu_counts": ", ".join(map(str, values.gpu_counts)),
-            "remat": (values.remat_mode, values.remat_argument),
-            **{("sizes", each.name): each.text for each in values.inputs},
-        }
         fields = (self.batch, self.slider, self.precision, self.gpus, self.accumulate, self.optimizer, self.jit)
         blockers = [QSignalBlocker(field) for field in (*fields, self.loss, self.remat)]
         self.batch.setValue(values.batch)
@@ -183,15 +181,16 @@ class SetupView(QScrollArea):
         self.remat_argument.setText(values.remat_argument)
         self.remat_argument.setVisible(bool(values.remat_argument) or self._remat_mode() in REMAT_MODES[2:])
         self.loss.setCurrentText(values.loss)
-        self.loss.lineEdit().setPlaceholderText(values.saved_loss or "mean_squared_error")
+        _line_of(self.loss).setPlaceholderText(values.saved_loss or "mean_squared_error")
         for precision, box in self.lines.items():
             box.setChecked(precision in values.precisions)
             box.setEnabled(precision is not values.precision)
-        self.counts.setText(", ".join(map(str, values.gpu_counts)))
-        if before is None or values.layers != before.layers:
+        self.counts.setText(values.counts_text)
+        if values.layers != before.layers or not self._drawn:
             self.freeze.setCompleter(QCompleter(list(values.layers), self.freeze))
-        if before is None or values.inputs != before.inputs:
+        if values.inputs != before.inputs:
             self._show_inputs(values)
+        self._drawn = True
         del blockers
 
     def show_trouble(self, sentence: str) -> None:
@@ -200,16 +199,12 @@ class SetupView(QScrollArea):
 
     def _show_inputs(self, values: SetupValues) -> None:
         if [each.name for each in values.inputs] != list(self._input_fields):
-            while self._inputs.count():
-                if widget := self._inputs.takeAt(0).widget():
-                    widget.deleteLater()
+            clear(self._inputs)
             self._input_fields.clear()
             for each in values.inputs:
                 label = _note(f"Input {each.name}: {each.shape}")
                 field = _edit(f"Sizes of input {each.name} without the batch", "as in the file")
-                field.editingFinished.connect(
-                    lambda name=each.name, field=field: self._told("sizes", (name, field.text()))
-                )
+                field.editingFinished.connect(lambda name=each.name: self._tell_size(name))
                 self._inputs.addWidget(label)
                 self._inputs.addWidget(field)
                 self._input_fields[each.name] = field
@@ -218,13 +213,33 @@ class SetupView(QScrollArea):
             field.setText(each.text)
             field.setPlaceholderText("fill in: a size is unknown" if each.open else "as in the file")
 
-    # What the user does
+    # What the user does. Leaving a field is not a change: only another text is.
 
-    def _told(self, name: str, value: object) -> None:
-        """Leaving a field is no change: only another text is."""
-        key = (name, value[0]) if name == "sizes" and isinstance(value, tuple) else name
-        if self._shown.get(key) != (value[1] if key != name and isinstance(value, tuple) else value):
-            self.changed.emit(name, value)
+    def _tell_optimizer(self) -> None:
+        if self.optimizer.currentText() != self._values.optimizer:
+            self.optimizer_changed.emit(self.optimizer.currentText())
+
+    def _tell_loss(self) -> None:
+        if self.loss.currentText() != self._values.loss:
+            self.loss_changed.emit(self.loss.currentText())
+
+    def _tell_freeze(self) -> None:
+        if self.freeze.text() != self._values.freeze:
+            self.freeze_changed.emit(self.freeze.text())
+
+    def _tell_remat(self, argument: str) -> None:
+        mode = self._remat_mode()
+        if (mode, argument) != (self._values.remat_mode, self._values.remat_argument):
+            self.remat_changed.emit(mode, argument)
+
+    def _tell_size(self, name: str) -> None:
+        text = self._input_fields[name].text()
+        if text != next((each.text for each in self._values.inputs if each.name == name), ""):
+            self.size_changed.emit(name, text)
+
+    def _tell_counts(self) -> None:
+        if self.counts.text() != self._values.counts_text:
+            self.gpu_counts_changed.emit(self.counts.text())
 
     def _remat_mode(self) -> str:
         return REMAT_MODES[max(self.remat.currentIndex(), 0)]
@@ -238,10 +253,10 @@ class SetupView(QScrollArea):
         if needs:
             self.remat_argument.setFocus()
         else:
-            self._told("remat", (self._remat_mode(), ""))
+            self._tell_remat("")
 
     def _on_lines_clicked(self) -> None:
-        self.changed.emit("precisions", tuple(p for p, box in self.lines.items() if box.isChecked()))
+        self.precisions_changed.emit(tuple(p for p, box in self.lines.items() if box.isChecked()))
 
 
 def _spin(name: str, low: int, high: int) -> QSpinBox:
@@ -266,6 +281,13 @@ def _edit(name: str, placeholder: str) -> QLineEdit:
     field = QLineEdit()
     field.setPlaceholderText(placeholder)
     return _named(field, name)
+
+
+def _line_of(field: QComboBox) -> QLineEdit:
+    """Of one that is editable."""
+    line = field.lineEdit()
+    assert line is not None
+    return line
 
 
 def _note(text: str = "") -> QLabel:

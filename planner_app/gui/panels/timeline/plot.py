@@ -31,7 +31,7 @@ class TimelinePlot(QWidget):
         self.plot.setLimits(xMin=0.0, xMax=1.0, yMin=0.0)
         self.plot.getAxis("bottom").setStyle(showValues=False, tickLength=0)
         self.plot.getAxis("bottom").setHeight(8)
-        self.plot.keyPressEvent = self.keyPressEvent  # type: ignore[method-assign]
+        self.plot.keyPressEvent = self.keyPressEvent
         self.card = Card(self.plot)
         self._areas = Areas(self.plot, smooth=False)
         self._layer, self._measured = pg.PlotCurveItem(), pg.PlotCurveItem()

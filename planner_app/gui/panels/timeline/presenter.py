@@ -79,7 +79,8 @@ class TimelinePresenter(QObject):
             return TimelineValues(note=waiting if session.opened else "")
         layer = [LayerOf(memory, batch, session.layer)] if session.layer else []
         estimate = session.answers.ask_one(f"{ASKER}'s peak", EstimateOf(memory, setup, choice.device))
-        course, *layers = session.answers.ask(ASKER, [CourseOf(memory, batch), *layer], passing=True)
+        layers = session.answers.ask(f"{ASKER}'s layer", layer, passing=True)
+        (course,) = session.answers.ask(ASKER, [CourseOf(memory, batch)], passing=True)
         if course is None:  # the last picture stays, if it is of the same line
             kept = self.values if memory is self._memory else TimelineValues()
             self._memory, self._key = memory, ()

@@ -1,5 +1,6 @@
 """Runs what the panel asks for, one thing at a time, and brings what is found onto the chart."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -158,12 +159,17 @@ class ValidatePresenter(QObject):
             self._view.show_trouble(next(filter(None, reasons), "Nothing has been measured yet that could teach."))
             return
         store = Calibrations()
-        self._attempt(lambda: [self._view.say(sentence(learn(store, m, c))) for m, c in learnt])
+
+        def keep() -> None:
+            for measurement, comparison in learnt:
+                self._view.say(sentence(learn(store, measurement, comparison)))
+
+        self._attempt(keep)
         self._session.learn_anew()
 
-    def _attempt(self, deed: object) -> None:
+    def _attempt(self, action: Callable[[], object]) -> None:
         try:
-            deed()  # type: ignore[operator]
+            action()
         except PlannerError as error:
             self._view.show_trouble(str(error))
 
