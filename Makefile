@@ -41,8 +41,8 @@ define on_demo
 	@echo && echo "Wrote $(WRITTEN)/$(1).json: the same, for programs."
 endef
 
-# A process for each core, up to four: each may hold TensorFlow several times. Those of one group run in one of them.
-PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+# A process for each core, up to four since each may hold TensorFlow several times. The tests of a file stay together.
+PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile
 
 test: lint ## lint, then the whole test suite
 	$(BIN)/pytest $(PARALLEL)

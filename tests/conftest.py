@@ -8,7 +8,11 @@ import os
 import shutil
 import site
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+from processes import Children
 
 RUN_VARIABLE = "PLIMSOLL_TEST_RUN"  # the folder of this run, for every process that takes part
 WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
@@ -20,10 +24,25 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(RUN, ignore_errors=True)
 
 
+@pytest.fixture
+def children() -> Children:
+    """Call it for the processes that this test has started and that are still there."""
+    return Children()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_known_yet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No file's tests see what those of another have measured, searched for or chosen."""
+    folder = tmp_path_factory.mktemp("kept")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PLIMSOLL_CALIBRATIONS", "PLIMSOLL_SEARCHES", "PLIMSOLL_SETTINGS"):
+            patch.setenv(name, str(folder / name.lower()))
+        yield
+
+
 def own_surroundings(run: Path) -> dict[str, str]:
-    """Traces are shared, since an entry is found only by what it was made from. All else is each process's own."""
-    mine = run / os.environ.get(WORKER_VARIABLE, "alone")
-    home = mine / "home"
+    """Traces are shared by all: an entry is found only by what it was made from."""
+    home = run / os.environ.get(WORKER_VARIABLE, "alone")
     home.mkdir(parents=True, exist_ok=True)
     return {
         RUN_VARIABLE: str(run),
@@ -34,9 +53,6 @@ def own_surroundings(run: Path) -> dict[str, str]:
         "XDG_DATA_HOME": str(home / ".local" / "share"),
         "XDG_STATE_HOME": str(home / ".local" / "state"),
         "PLIMSOLL_CACHE": str(run / "traces"),
-        "PLIMSOLL_CALIBRATIONS": str(mine / "calibrations"),
-        "PLIMSOLL_SEARCHES": str(mine / "searches"),
-        "PLIMSOLL_SETTINGS": str(mine / "settings"),
         "COLUMNS": "80",
         "LINES": "24",
         "QT_QPA_PLATFORM": "offscreen",

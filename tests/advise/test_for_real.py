@@ -6,7 +6,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from planner_app.core.estimate.estimate import estimate
 from planner_app.core.hardware.device import cpu_device
 from planner_app.core.measure.measurement import Place
 from planner_app.core.model.setup import Setup
-from planner_app.files.kept.traces import FOLDER_VARIABLE
 from planner_app.planner.advise import advice_for, want_of
 from planner_app.planner.measure import measure
 from planner_app.planner.opening import Opened, open_model
@@ -29,21 +27,13 @@ BATCH = 512
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Each setup is traced once for all tests here, and nothing of the user's is touched."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 @pytest.fixture(scope="module")
 def opened() -> Opened:
     return open_model(str(DEMO))
 
 
 @pytest.fixture(scope="module")
-def tracer(opened: Opened, one_cache: None) -> Tracer:
+def tracer(opened: Opened) -> Tracer:
     return Tracer(opened.checked)
 
 

@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import planner_app
 from planner_app.cli import main
-from planner_app.files.kept.traces import FOLDER_VARIABLE
 
 PACKAGE = Path(planner_app.__file__).parent
 DEMO = str(PACKAGE / "data" / "demo.keras")
@@ -25,14 +24,6 @@ KEYS = (
 LAYER_KEYS = "name class_name weights_bytes gradients_bytes optimizer_bytes activation_bytes peak_bytes"
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Each setup is traced once for all tests here, and nothing of the user's is touched."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture

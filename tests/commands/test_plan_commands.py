@@ -14,7 +14,6 @@ import planner_app
 from planner_app.cli import main
 from planner_app.errors import SetupError
 from planner_app.files.kept.measurements import read_measurement
-from planner_app.files.kept.traces import FOLDER_VARIABLE
 from planner_app.files.plans import read_plan
 from planner_app.train import fits
 
@@ -48,11 +47,10 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A user's folder with the model in it. Each setup is traced once for all tests here."""
+    """A user's folder with the model in it."""
     folder = tmp_path_factory.mktemp("user")
     shutil.copy(DEMO, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("cache")))
         patch.chdir(folder)
         yield folder
 

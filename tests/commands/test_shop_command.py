@@ -13,7 +13,6 @@ import planner_app
 from planner_app.cli import main
 from planner_app.commands.ask import shop as command
 from planner_app.files.devices import catalogue as devices
-from planner_app.files.kept.traces import FOLDER_VARIABLE
 
 DEMO = str(Path(planner_app.__file__).parent / "data" / "demo.keras")
 KEYS = (
@@ -34,10 +33,9 @@ class Day(date):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Each setup is traced once for all tests here; nothing of the user's is touched, and the day stands still."""
+def one_day() -> Iterator[None]:
+    """Our own devices alone, and the day stands still."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("cache")))
         patch.setattr(devices, "user_file", lambda: Path("no such file"))
         patch.setattr(command, "date", Day)
         devices.catalogue.cache_clear()

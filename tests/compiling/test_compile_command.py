@@ -1,7 +1,7 @@
 """`plimsoll compile` as a user meets it: with JAX's compiler, where that is installed, and without."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,7 +9,6 @@ import pytest
 
 import planner_app
 from planner_app.cli import main
-from planner_app.files.kept.traces import FOLDER_VARIABLE
 
 DEMO = str(Path(planner_app.__file__).parent / "data" / "demo.keras")
 H100 = "NVIDIA H100 80GB HBM3"
@@ -62,13 +61,6 @@ with_compiler = pytest.mark.skipif(not INSTALLED, reason='needs pip install "pli
 without_compiler = pytest.mark.skipif(INSTALLED, reason="the extra xla-gpu is installed")
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")

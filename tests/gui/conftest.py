@@ -1,14 +1,10 @@
 """The app without a screen, on the model that ships with it: one real session for all tests that only look at it."""
 
 import gc
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-os.environ["QT_QPA_PLATFORM"] = "offscreen"
-
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from waiting import traced, wait
@@ -18,7 +14,6 @@ from planner_app.gui.look.theme import Appearance, Look
 from planner_app.gui.session import Session
 
 DEMO = Path(__file__).parents[2] / "planner_app" / "data" / "demo.keras"
-_open_sessions: list[Session] = []
 PICTURES = Path(__file__).parents[2] / "build" / "pictures"
 
 
@@ -33,17 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def qapp_args() -> list[str]:
     return ["plimsoll"]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nobody's settings or cache are touched; traces are shared by all tests."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("PLIMSOLL_CACHE", str(tmp_path_factory.mktemp("cache")))
-    patch.setenv("PLIMSOLL_CALIBRATIONS", str(tmp_path_factory.mktemp("calibrations")))
-    patch.setenv("PLIMSOLL_SETTINGS", str(tmp_path_factory.mktemp("settings")))
-    yield
-    patch.undo()
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -62,19 +46,12 @@ def nothing_lies_around(cycles_are_collected_here: None) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def shared(qapp: QApplication) -> Session:
+def shared(qapp: QApplication) -> Iterator[Session]:
     session = Session(find_device("NVIDIA L4"))
     session.open(str(DEMO))
     wait(lambda: traced(session))
-    _open_sessions.append(session)
-    return session
-
-
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """After the last test of this folder no worker is left for others to find."""
-    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
-        while _open_sessions:
-            _open_sessions.pop().close()
+    yield session
+    session.close()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import os
 import threading
 from pathlib import Path
 
-import psutil
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QDropEvent
@@ -40,10 +39,6 @@ def drop(app: App, path: Path) -> None:
     modifiers = Qt.KeyboardModifier.NoModifier
     event = QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, modifiers)
     app.window.dropEvent(event)
-
-
-def children() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
 
 
 def test_that_the_window_knows_nothing_of_ours_and_is_small():
@@ -153,7 +148,7 @@ def test_that_a_name_is_text_and_never_markup(app: App, tmp_path: Path):
     assert shown and {label.textFormat() for label in shown} == {Qt.TextFormat.PlainText}
 
 
-def test_that_a_worker_that_dies_is_a_sentence_and_the_rest_goes_on(app: App):
+def test_that_a_worker_that_dies_is_a_sentence_and_the_rest_goes_on(children, app: App):
     app.open_demo()
     wait(lambda: app.session.opened is not None)
     app.session.choose_setup(precision=Precision.FLOAT64)
@@ -172,7 +167,7 @@ def test_that_a_worker_that_dies_is_a_sentence_and_the_rest_goes_on(app: App):
     wait(lambda: app.session.memory(app.session.choice.setup) is not None)
 
 
-def test_that_closing_the_window_while_work_runs_leaves_no_process(app: App):
+def test_that_closing_the_window_while_work_runs_leaves_no_process(children, app: App):
     app.open_demo()
     app.session.choose_setup(optimizer=app.session.choice.setup.optimizer, loss="huber")
     wait(lambda: bool(children()))
@@ -180,7 +175,7 @@ def test_that_closing_the_window_while_work_runs_leaves_no_process(app: App):
     assert children() == []
 
 
-def test_that_opening_and_cancelling_a_hundred_times_leaves_nothing(app: App):
+def test_that_opening_and_cancelling_a_hundred_times_leaves_nothing(children, app: App):
     def count() -> tuple[int, int, int, int]:
         gc.collect()
         files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208

@@ -74,13 +74,13 @@ def test_that_what_auto_means_is_said(session: Session, view: SetupView):
 
 def test_that_a_wrong_optimizer_is_a_sentence_and_changes_nothing(session: Session, view: SetupView):
     before = session.choice
-    view.changed.emit("optimizer", "sgd:momentum")
+    view.optimizer_changed.emit("sgd:momentum")
     assert session.choice == before
     assert "expected name=value" in view.trouble.text() and view.trouble.isVisible()
 
 
 def test_that_an_optimizer_nobody_knows_is_said_where_it_was_chosen(session: Session, view: SetupView):
-    view.changed.emit("optimizer", "adamant")
+    view.optimizer_changed.emit("adamant")
     wait(lambda: "adamant" in view.trouble.text())
 
 

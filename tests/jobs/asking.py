@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-import psutil
-
 from planner_app.jobs.protocol import MIB, Limits, Request
 
 COMMAND = [sys.executable, str(Path(__file__).with_name("child.py"))]
@@ -40,10 +38,6 @@ def wait_for(what: Callable[[], bool], seconds: float = 5.0) -> bool:
             return False
         time.sleep(0.01)
     return True
-
-
-def children() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
 
 
 def raw(code: str) -> list[str]:

@@ -1,14 +1,24 @@
 import gc
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from asking import COMMAND, Do, children
+from asking import COMMAND, Do
+from processes import Children
 
 from planner_app.jobs.job import Job
 from planner_app.jobs.protocol import Failed, Finished, Limits
 from planner_app.jobs.stream import AnyEvent
+
+
+@pytest.fixture(autouse=True, scope="module")
+def old_objects_are_left_alone() -> Iterator[None]:
+    """Looking for what a test has left goes through all there is otherwise: what other folders' tests imported."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def open_files() -> set[tuple[str, str]]:
@@ -33,7 +43,7 @@ def ask() -> Callable[..., list[AnyEvent]]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def nothing_is_left(children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Every test: no process, no zombie, no pipe, no folder remains."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()

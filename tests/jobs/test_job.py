@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from asking import COMMAND, Do, children, raw, wait_for
+from asking import COMMAND, Do, raw, wait_for
 
 import planner_app
 from planner_app.errors import ModelError, WorkerError
@@ -53,7 +53,7 @@ def test_that_a_handler_that_reports_too_often_does_no_harm(ask):
     assert 1 <= sum(isinstance(event, Progress) for event in events) < 500
 
 
-def test_that_the_child_is_gone_when_the_last_event_arrives():
+def test_that_the_child_is_gone_when_the_last_event_arrives(children):
     for event in Job(Do(what="leaves_a_thread"), command=COMMAND):
         if isinstance(event, Finished):
             assert children() == []

@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from asking import COMMAND, Do, children, raw
+from asking import COMMAND, Do, raw
 
 from planner_app.errors import Cancelled
 from planner_app.jobs.job import Job, result_of
@@ -85,7 +85,7 @@ def test_that_cancelling_a_finished_job_changes_nothing():
     assert isinstance(events[-1], Finished)
 
 
-def test_that_a_loop_left_early_ends_the_child():
+def test_that_a_loop_left_early_ends_the_child(children):
     for event in Job(Do(what="sleeps"), command=COMMAND):
         assert isinstance(event, Started)
         break

@@ -8,7 +8,7 @@ import threading
 import msgspec
 import psutil
 import pytest
-from asking import COMMAND, Do, children, raw, wait_for
+from asking import COMMAND, Do, raw, wait_for
 
 from planner_app.jobs.job import Job
 from planner_app.jobs.protocol import Failed, Finished, Started
@@ -28,7 +28,7 @@ def test_that_a_crash_keeps_the_place_where_it_happened(ask):
     assert "segfaults" in failed.detail
 
 
-def test_that_children_killed_at_random_moments_leave_one_event_each(ask):
+def test_that_children_killed_at_random_moments_leave_one_event_each(children, ask):
     dice = random.Random(1)
     for _ in range(12):
         job = Job(Do(what="count", number=3), command=COMMAND)

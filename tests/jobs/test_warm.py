@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from asking import COMMAND, Do, children, raw, wait_for
+from asking import COMMAND, Do, raw, wait_for
 
 from planner_app.errors import Cancelled, ModelError, WorkerError
 from planner_app.jobs.protocol import MIB, Finished, Limits, Started
@@ -48,7 +48,7 @@ def test_that_an_unforeseen_error_replaces_the_child(worker, deed):
     assert process_of(worker) != before
 
 
-def test_that_a_child_that_died_between_requests_is_replaced_unnoticed(worker):
+def test_that_a_child_that_died_between_requests_is_replaced_unnoticed(children, worker):
     for _ in range(5):
         before = process_of(worker)
         children()[0].kill()  # and no waiting: it may be seen dead before or after the next request is sent
@@ -61,7 +61,7 @@ def test_that_a_child_that_dies_at_work_is_told_and_replaced(worker):
     assert process_of(worker)
 
 
-def test_that_a_hanging_child_is_stopped_and_replaced(worker):
+def test_that_a_hanging_child_is_stopped_and_replaced(children, worker):
     process_of(worker)
     children()[0].suspend()
     with pytest.raises(WorkerError, match="ran longer than"):
@@ -129,7 +129,7 @@ def test_that_the_child_outlives_the_thread_that_started_it(worker):
     assert processes == [process_of(worker)]
 
 
-def test_that_a_request_that_waits_for_another_can_be_cancelled(worker):
+def test_that_a_request_that_waits_for_another_can_be_cancelled(children, worker):
     first = worker.job(Do(what="sleeps"))
     thread = threading.Thread(target=lambda: list(first))
     thread.start()
@@ -149,7 +149,7 @@ def test_that_a_thread_can_not_ask_before_it_has_heard_the_end(worker):
     events.close()
 
 
-def test_that_close_cancels_what_runs_and_leaves_no_process():
+def test_that_close_cancels_what_runs_and_leaves_no_process(children):
     worker = WarmWorker(COMMAND)
     failures = []
 

@@ -1,4 +1,3 @@
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -19,20 +18,6 @@ PARTICULAR = Path(__file__).with_name("particular.py")
 @pytest.fixture(scope="session")
 def demo() -> CheckedModel:
     return check_model(str(DEMO))
-
-
-@pytest.fixture(autouse=True, scope="session")
-def places_of_their_own(tmp_path_factory: pytest.TempPathFactory):
-    """What is learnt and what is searched here stays here."""
-    folder = tmp_path_factory.mktemp("plimsoll")
-    names = ("PLIMSOLL_CALIBRATIONS", "PLIMSOLL_SEARCHES")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ |= {name: str(folder / name) for name in names}
-    yield
-    for name, value in before.items():
-        os.environ.pop(name)
-        if value is not None:
-            os.environ[name] = value
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
-import os
 from pathlib import Path
 
 import pytest
-
-os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 
 @pytest.fixture(scope="session")

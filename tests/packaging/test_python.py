@@ -8,7 +8,6 @@ import sysconfig
 import tomllib
 from pathlib import Path
 
-import psutil
 import pytest
 from pythons import GOOD, make_environment, make_launcher, make_program
 
@@ -121,10 +120,10 @@ def test_that_a_python_of_another_age_is_told_so(tmp_path):
         ("/bin/sleep 600 & /bin/sleep 600", "did not say what it is within 1 s"),
     ],
 )
-def test_that_what_is_no_python_is_told_apart_and_left_behind_nowhere(tmp_path, shell, said):
+def test_that_what_is_no_python_is_told_apart_and_left_behind_nowhere(children, tmp_path, shell, said):
     answer = probe.ask(str(make_program(tmp_path / "program", shell)), seconds=1 if "sleep" in shell else 60)
     assert answer.trouble == said
-    assert not psutil.Process().children(recursive=True)
+    assert children() == []
 
 
 def test_that_a_python_that_is_not_there_is_told_so():

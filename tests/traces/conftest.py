@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from lab import Lab
@@ -9,8 +8,7 @@ from planner_app.jobs.warm import WarmWorker
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """One worker with TensorFlow for all tests of this folder, and a cache that starts empty."""
-    folder: Path = tmp_path_factory.mktemp("traces")
+def lab() -> Iterator[Lab]:
+    """One worker with TensorFlow for all tests of this folder that run in this process."""
     with WarmWorker() as worker:
-        yield Lab(worker, TraceCache(folder))
+        yield Lab(worker, TraceCache())

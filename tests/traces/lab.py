@@ -1,4 +1,4 @@
-"""Traces of tiny models by a real worker, each made once for the whole session."""
+"""Traces of tiny models by a real worker, each made once for the whole run."""
 
 from planner_app.core.estimate.estimate import Estimate, estimate
 from planner_app.core.hardware.device import Device, cpu_device, custom_device
@@ -30,8 +30,10 @@ class Lab:
     def of(self, model: CheckedModel, setup: StepSetup) -> Memory:
         key = trace_key(model, setup)
         if key not in self._memories:
-            trace = self.worker.run(Trace(model=model, setup=setup), StepTrace, trace_limits(model))
-            self.cache.keep_trace(key, trace)
+            trace = self.cache.trace(key)
+            if trace is None:
+                trace = self.worker.run(Trace(model=model, setup=setup), StepTrace, trace_limits(model))
+                self.cache.keep_trace(key, trace)
             self._memories[key] = Memory(trace, setup)
         return self._memories[key]
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import psutil
 import pytest
 import tiny
 
@@ -29,11 +28,10 @@ def test_that_each_trace_is_told_of_once(tracer: Tracer):
     assert set(tracer.known) == set(SETUPS)
 
 
-def test_that_nobody_waits_for_traces_that_nobody_wants(tracer: Tracer):
+def test_that_nobody_waits_for_traces_that_nobody_wants(children, tracer: Tracer):
     def stop(memory: object) -> None:
         raise Enough
 
-    before = psutil.Process().children(recursive=True)
     with pytest.raises(Enough):
         tracer.prepare(SETUPS, then=stop)
-    assert [child for child in psutil.Process().children(recursive=True) if child not in before] == []
+    assert children() == []

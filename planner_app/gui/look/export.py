@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QRect
-from PySide6.QtGui import QGuiApplication, QImage, QPainter
+from PySide6.QtGui import QGuiApplication, QImage, QImageWriter, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
@@ -26,7 +26,7 @@ def image_of(widget: QWidget, scale: float = SHARP) -> QImage:
 
 
 def png_of(widget: QWidget) -> bytes:
-    return _written(lambda device: image_of(widget).save(device, b"PNG"))
+    return _written(lambda device: QImageWriter(device, QByteArray(b"png")).write(image_of(widget)))
 
 
 def svg_of(widget: QWidget) -> bytes:
