@@ -1,20 +1,21 @@
 """The app without a screen, on the model that ships with it: one real session for all tests that only look at it."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from pictures import keep_picture
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from waiting import traced, wait
 
 from planner_app.files.devices.catalogue import find_device
-from planner_app.gui.look.theme import Appearance, Look
+from planner_app.gui.look.theme import Appearance, Look, Theme
 from planner_app.gui.session import Session
 
 DEMO = Path(__file__).parents[2] / "planner_app" / "data" / "demo.keras"
-PICTURES = Path(__file__).parents[2] / "build" / "pictures"
+TakePictures = Callable[..., None]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -72,15 +73,14 @@ def appearance(qapp: QApplication) -> Appearance:
 
 
 @pytest.fixture
-def take_pictures(appearance: Appearance) -> Callable[[QWidget, str], None]:
-    """Both looks of a widget into build/pictures, for people to look at."""
+def take_pictures(appearance: Appearance) -> TakePictures:
+    """Both looks of a widget into build/pictures. `shows` says which of a theme's colours must be seen there."""
 
-    def take(widget: QWidget, name: str) -> None:
-        PICTURES.mkdir(parents=True, exist_ok=True)
+    def take(widget: QWidget, name: str, shows: Callable[[Theme], Iterable[str]] = lambda theme: ()) -> None:
         for look in (Look.LIGHT, Look.DARK):
             appearance.choose(look)
             QTest.qWait(30)
-            assert widget.grab().save(str(PICTURES / f"{name}_{look}.png"))
+            keep_picture(widget, f"{name}_{look}", appearance.theme, shows(appearance.theme))
         appearance.choose(Look.LIGHT)
 
     return take

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from pictures import keep_picture
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QDropEvent
 from PySide6.QtTest import QTest
@@ -69,11 +70,9 @@ def test_that_a_model_dropped_on_the_window_is_opened_and_judged(app: App):
 
 
 def test_that_the_app_has_its_pictures(app: App):
-    pictures = Path(__file__).parents[2] / "build" / "pictures"
-    pictures.mkdir(parents=True, exist_ok=True)
     app.window.resize(*SIZES[0])
     QTest.qWait(30)
-    assert app.window.grab().save(str(pictures / "empty_light.png"))
+    keep_picture(app.window, "empty_light", app.appearance.theme)
     app.open_demo()
     wait(lambda: traced(app.session))
     app.session.choose_setup(batch=8192)
@@ -83,7 +82,9 @@ def test_that_the_app_has_its_pictures(app: App):
         for width, height in SIZES:
             app.window.resize(width, height)
             QTest.qWait(60)
-            assert app.window.grab().save(str(pictures / f"app_{look}_{width}x{height}.png"))
+            theme = app.appearance.theme
+            lines = [theme.precision(each) for each in app.session.choice.precisions]
+            keep_picture(app.window, f"app_{look}_{width}x{height}", theme, lines)
 
 
 def test_that_every_panel_can_be_taken_away(app: App, tmp_path: Path):

@@ -3,7 +3,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 from waiting import wait
 
 from planner_app.core.estimate.breakdown import MEANING, Term
@@ -146,12 +145,13 @@ def test_that_the_panel_has_its_pictures(
     session: Session,
     panel: BreakdownPresenter,
     view: BreakdownView,
-    take_pictures: Callable[[QWidget, str], None],
+    take_pictures: Callable[..., None],
 ):
     session.choose_setup(batch=8192)
     settle(session)
     view.list.setCurrentIndex(view.list.terms.index(2, 0))
-    take_pictures(view, "breakdown")
+    terms = [row.term for row in panel.values.rows if row.term is not None and row.now_bytes]
+    take_pictures(view, "breakdown", lambda theme: map(theme.term, terms))
     session.pin(session.choice)
     session.choose_setup(precision=Precision.MIXED_FLOAT16)
     settle(session)

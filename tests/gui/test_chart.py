@@ -5,7 +5,6 @@ import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 from waiting import wait
 
 from planner_app.core.estimate.curve import largest_batch
@@ -145,6 +144,7 @@ def test_that_the_numbers_can_be_taken_away(chart: ChartPresenter):
 
 
 def test_that_the_chart_has_its_pictures(
-    chart: ChartPresenter, view: ChartView, take_pictures: Callable[[QWidget, str], None]
+    session: Session, chart: ChartPresenter, view: ChartView, take_pictures: Callable[..., None]
 ):
-    take_pictures(view, "chart")
+    lines = session.choice.precisions
+    take_pictures(view, "chart", lambda theme: map(theme.precision, lines))

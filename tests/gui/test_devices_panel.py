@@ -5,7 +5,6 @@ from datetime import date
 import pytest
 from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 from waiting import wait
 
 from planner_app.core.hardware.machine import Driver, Gpu, Health, Machine
@@ -197,7 +196,7 @@ def test_that_the_tooltip_has_every_figure_and_where_it_comes_from():
 
 
 def test_that_the_devices_have_their_pictures(
-    session: Session, panel: DevicesPresenter, view: DevicesView, take_pictures: Callable[[QWidget, str], None]
+    session: Session, panel: DevicesPresenter, view: DevicesView, take_pictures: Callable[..., None]
 ):
     session.choose(lambda choice: replace(choice, devices=(*choice.devices, find_device("RTX 4090"))))
     take_pictures(view, "devices")

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 from waiting import wait
 
 from planner_app.core.hardware.device import Segment
@@ -224,7 +223,7 @@ def test_that_a_hidden_panel_asks_for_nothing(session: Session, panel: HardwareP
 
 
 def test_that_the_hardware_has_its_pictures(
-    panel: HardwarePresenter, view: HardwareView, take_pictures: Callable[[QWidget, str], None]
+    panel: HardwarePresenter, view: HardwareView, take_pictures: Callable[..., None]
 ):
     view.table.selectRow(2)
     take_pictures(view, "hardware")

@@ -166,7 +166,7 @@ def test_that_the_help_has_its_pictures(app: App, appearance: Appearance, take_p
     view.show_findings((Finding("Python", State.MISSING, "<b>no markup</b>"),))
     assert "<b>no markup</b>" in view.paper.toPlainText()
     view.show_findings(FOUND)
-    take_pictures(view, "checkup")
+    take_pictures(view, "checkup", lambda theme: [theme.good])
     view.close()
     guide = GuideWindow(None, pages(), app.actions.help._keys_page)
     guide.show()

@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 from waiting import wait
 
 from planner_app.core.estimate.curve import largest_batch
@@ -169,7 +168,7 @@ def test_that_the_numbers_can_be_taken_away(panel: LargestPresenter):
 
 
 def test_that_the_largest_batches_have_their_pictures(
-    session: Session, panel: LargestPresenter, view: LargestView, take_pictures: Callable[[QWidget, str], None]
+    session: Session, panel: LargestPresenter, view: LargestView, take_pictures: Callable[..., None]
 ):
     session.choose_setup(precision=Precision.MIXED_BFLOAT16)
     draw(session, panel, find_device("RTX 4090"), P100, TINY)

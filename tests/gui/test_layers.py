@@ -3,7 +3,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 from waiting import wait
 
 from planner_app.core.estimate.breakdown import Term
@@ -194,9 +193,10 @@ def test_that_without_room_nothing_breaks():
 
 
 def test_that_the_layers_have_their_pictures(
-    session: Session, panel: LayersPresenter, view: LayersView, take_pictures: Callable[[QWidget, str], None]
+    session: Session, panel: LayersPresenter, view: LayersView, take_pictures: Callable[..., None]
 ):
     session.highlight("block1_conv2")
     take_pictures(view, "layers")
     view.treemap_button.click()
-    take_pictures(view, "layers_treemap")
+    terms = {row.main_term for row in panel.values.rows if row.share > 0.05}
+    take_pictures(view, "layers_treemap", lambda theme: map(theme.term, terms))

@@ -66,7 +66,7 @@ def test_that_the_plan_in_view_is_the_one_that_the_core_makes(
     assert json.loads(view.json.toPlainText()) == json.loads(plan_text(plan))
     assert "TF_FORCE_GPU_ALLOW_GROWTH" in view.paper.toPlainText()
     assert "18,000 in 2 steps" in view.paper.toPlainText()
-    take_pictures(view, "plan")
+    take_pictures(view, "plan", lambda theme: [theme.good, theme.bad])
 
 
 def test_that_a_plan_heeds_what_measurements_taught(session: Session, panel: PlanPresenter):

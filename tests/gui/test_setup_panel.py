@@ -112,5 +112,5 @@ def test_that_gpu_counts_and_rematerialisation_are_read_and_refused():
         remat_of("list_of_layers", "")
 
 
-def test_that_the_setup_has_its_pictures(view: SetupView, take_pictures: Callable[[QWidget, str], None]):
+def test_that_the_setup_has_its_pictures(view: SetupView, take_pictures: Callable[..., None]):
     take_pictures(view, "setup")

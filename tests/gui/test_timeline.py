@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 from waiting import wait
 
 from planner_app.core.estimate.breakdown import Term
@@ -145,7 +144,7 @@ def test_that_a_measured_step_is_drawn_over_the_estimate(
     session: Session,
     panel: TimelinePresenter,
     view: TimelineView,
-    take_pictures: Callable[[QWidget, str], None],
+    take_pictures: Callable[..., None],
 ):
     setup, cpu = Setup(batch=32), find_device("cpu")
     session.choose(lambda _: Choice(setup, cpu, (cpu,), precisions=(setup.precision,), gpu_counts=(1,)))
@@ -172,9 +171,9 @@ def test_that_the_steps_can_be_taken_away_as_numbers(session: Session, panel: Ti
 
 
 def test_that_the_timeline_has_its_pictures(
-    session: Session, panel: TimelinePresenter, view: TimelineView, take_pictures: Callable[[QWidget, str], None]
+    session: Session, panel: TimelinePresenter, view: TimelineView, take_pictures: Callable[..., None]
 ):
-    take_pictures(view, "timeline")
+    take_pictures(view, "timeline", lambda theme: [theme.term(Term.ACTIVATIONS)])
     session.highlight("block2_conv1")
     settle(session)
     QTest.keyClick(view.plot.plot, Qt.Key.Key_P)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pictures import keep_picture
 from PySide6.QtWidgets import QApplication, QDialogButtonBox
 from pytestqt.qtbot import QtBot
 from pythons import GOOD, make_environment, make_launcher
@@ -16,7 +17,6 @@ from planner_app.gui.panels.python.view import PythonView
 from planner_app.jobs import interpreter as python
 
 PATIENCE_MS = 60_000
-PICTURES = Path(__file__).parents[2] / "build" / "pictures"
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_that_the_empty_page_says_that_a_python_is_missing_and_how_to_mend_it(ap
     qtbot.waitUntil(lambda: "This model can't be opened" in app.empty.text, timeout=PATIENCE_MS)
     assert "-m pip install" in app.empty.text and app.empty.python_button.isVisible()
     app.window.resize(1280, 800)
-    assert app.window.grab().save(str(PICTURES / "no_python.png"))
+    keep_picture(app.window, "no_python", app.appearance.theme)
 
 
 def test_that_nothing_is_said_while_plimsolls_own_python_is_used(app, qtbot: QtBot):
@@ -77,7 +77,8 @@ def test_that_a_python_is_checked_before_it_can_be_chosen_and_then_kept(app, qtb
     assert "Keras 3.15.1, no TensorFlow 2.21, no h5py, no msgspec" in view.found.item(0).text()
     for look in (Look.DARK, Look.LIGHT):
         app.appearance.choose(look)
-        assert view.grab().save(str(PICTURES / f"python_dialog_{look}.png"))
+        qtbot.wait(30)  # the palette goes from widget to widget
+        keep_picture(view, f"python_dialog_{look}", app.appearance.theme)
     good = make_environment(tmp_path / "good", GOOD)
     named(view, good)
     qtbot.waitUntil(lambda: usable(view), timeout=PATIENCE_MS)
