@@ -14,11 +14,12 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from planner_app import __version__
 from planner_app.errors import PlannerError
 from planner_app.files.writing import NO_SPACE, reason, unkept
+from planner_app.foreign_text import for_line, for_terminal
 
 ROOMS = {
     "ask": "describe estimate sweep max-batch max-input advise shop devices",
@@ -69,6 +70,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(f"{type(error).__name__}: {said}. {advice}.", traceback.format_exc() if options.debug else "")
 
 
+class Parser(ArgumentParser):
+    """What was typed may be the name of a file from elsewhere, spelled out by the shell."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(for_line(message))
+
+
 def _command(name: str) -> Any:
     """Its module, imported when it is needed: a window need not wait for tables."""
     return importlib.import_module(COMMANDS[name])
@@ -102,7 +110,7 @@ def _open_app(given: list[str]) -> int:
 
 def app_parser() -> ArgumentParser:
     """Of `plimsoll` without a command."""
-    parser = ArgumentParser(prog="plimsoll", description="Opens the app.")
+    parser = Parser(prog="plimsoll", description="Opens the app.")
     parser.add_argument("model", nargs="?", metavar="MODEL", help="a saved Keras model")
     parser.add_argument(PICTURE, metavar="FILE.png", help="draw the window into a file, without a screen, and leave")
     return parser
@@ -110,9 +118,7 @@ def app_parser() -> ArgumentParser:
 
 def parser(word: str = "") -> ArgumentParser:
     """Of the command that is named, or of all of them, to be listed."""
-    whole = ArgumentParser(
-        prog="plimsoll", description="How much Keras training a GPU can carry before it runs out of memory."
-    )
+    whole = Parser(prog="plimsoll", description="How much Keras training a GPU can carry before it runs out of memory.")
     whole.add_argument("--version", action="version", version=f"plimsoll {__version__}")
     whole.set_defaults(debug=False)
     whole.epilog = "Without a command the app is opened: plimsoll, or plimsoll MODEL."
@@ -126,7 +132,7 @@ def parser(word: str = "") -> ArgumentParser:
 
 
 def _failed(sentence: str, detail: str) -> int:
-    sys.stderr.write(f"plimsoll: {' '.join(sentence.split())}\n")
+    sys.stderr.write(f"plimsoll: {' '.join(for_terminal(sentence).split())}\n")
     if detail:
-        sys.stderr.write(f"\n{detail.rstrip()}\n")
+        sys.stderr.write(f"\n{for_terminal(detail).rstrip()}\n")
     return ERROR

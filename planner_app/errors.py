@@ -12,11 +12,9 @@
 The message is a sentence: what came in, what was expected, what to do. Anything else that is raised is a bug.
 """
 
-import re
+from planner_app.foreign_text import for_terminal
 
 LONGEST_SENTENCE = 4000
-# Control characters, turns of the direction of writing, halves of characters.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class PlannerError(Exception):
@@ -27,8 +25,8 @@ class PlannerError(Exception):
     """
 
     def __init__(self, message: str, detail: str = "") -> None:
-        super().__init__(shown(message[:LONGEST_SENTENCE]))
-        self.detail = detail
+        super().__init__(for_terminal(message[:LONGEST_SENTENCE]))
+        self.detail = for_terminal(detail)
 
 
 class ModelError(PlannerError):
@@ -57,8 +55,3 @@ class PythonError(WorkerError):
 
 class Cancelled(PlannerError):
     pass
-
-
-def shown(text: str) -> str:
-    """Text out of a file, without what a terminal would obey."""
-    return _STEERING.sub("\ufffd", text)

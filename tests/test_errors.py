@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner_app.errors import LONGEST_SENTENCE, ModelError, PlannerError, shown
+from planner_app.errors import LONGEST_SENTENCE, ModelError, PlannerError
 
 
 @pytest.mark.parametrize("letter", ["\x1b", "\x00", "\x7f", "\x9b", "\r", "\u202e", "\u2066", "\ud800"])
@@ -19,5 +19,5 @@ def test_that_a_sentence_is_not_longer_than_anyone_reads():
     assert len(str(PlannerError("x" * 100_000))) == LONGEST_SENTENCE
 
 
-def test_that_a_name_that_is_shown_elsewhere_is_cleaned_the_same_way():
-    assert shown("conv\x1b]0;title\x07") == "conv\ufffd]0;title\ufffd"
+def test_that_the_detail_of_an_error_can_not_steer_a_terminal_either():
+    assert PlannerError("A sentence.", "conv\x1b]0;title\x07").detail == "conv\ufffd]0;title\ufffd"

@@ -2,36 +2,50 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
-from rich.console import Console
-from rich.markup import escape
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
+from planner_app.foreign_text import for_json, for_line, for_terminal
 from planner_app.jobs.protocol import Progress
 
 WIDTH_WITHOUT_TERMINAL = 120  # of a file or a pipe, where nobody says
+NARROWEST, WIDEST = 20, 1000  # what COLUMNS says beyond these is not a width
+
+
+class SafeConsole(Console):
+    """Whatever is printed came out of a file: nothing in it is markup, and no terminal obeys it."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = WIDTH_WITHOUT_TERMINAL
+        if not NARROWEST <= self.width <= WIDEST:
+            self.width = WIDTH_WITHOUT_TERMINAL
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text, style, control) if control else Segment(for_terminal(text), style)
 
 
 def output() -> Console:
-    console = Console(highlight=False, soft_wrap=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDTH_WITHOUT_TERMINAL
-    return console
+    return SafeConsole()
 
 
 def write_json(value: Any) -> None:
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.write(for_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n")
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[Progress], None]]:
     """A line on standard error that says what is being done, gone when it is done; nothing if no person looks."""
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     if not console.is_terminal:
         yield lambda _event: None
         return
     with console.status("starting a worker") as status:
-        yield lambda event: status.update(escape(event.text))
+        yield lambda event: status.update(for_line(event.text))

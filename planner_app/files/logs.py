@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from planner_app.core.doctor import Diagnosis, diagnose, pieces
+from planner_app.core.doctor import Diagnosis, diagnose
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError, PlannerError
 from planner_app.files.devices.catalogue import catalogue
+from planner_app.files.reading import pieces_of
 
 
 def read_log(path: str | Path, layers: Sequence[str] = ()) -> Diagnosis:
     """`layers` are paths of the model's layers, if it is known."""
     try:
-        with Path(path).open("rb") as log:
-            return diagnosed(pieces(log), layers)
+        return diagnosed(pieces_of(path), layers)
     except OSError as error:
         raise PlannerError(f"The log {str(path)!r} can't be read: {error.strerror or error}.") from error
 

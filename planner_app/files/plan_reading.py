@@ -9,6 +9,7 @@ from typing import Any
 
 from planner_app.core.plan.plan import VERSION, Plan
 from planner_app.errors import PlanError
+from planner_app.files.reading import read_at_most
 from planner_app.files.typed import decode, parse_json
 
 MOST_FILE_BYTES = 4 << 20  # a hundred times a plan with eight devices
@@ -25,12 +26,11 @@ def read_plan(path: str | Path) -> Plan:
     """
     path = Path(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_FILE_BYTES + 1)
+        data = read_at_most(path, MOST_FILE_BYTES)
     except OSError as error:
-        raise PlanError(f"The plan {str(path)!r} can't be read: {error.strerror or 'it is no file'}.") from error
+        raise PlanError(f"The plan {str(path)!r} can't be read: {error.strerror or 'it is not a file'}.") from error
     except ValueError as error:  # a zero in the name
-        raise PlanError(f"{str(path)!r} is no name of a file.") from error
+        raise PlanError(f"{str(path)!r} can't be the name of a file.") from error
     return parse_plan(data, path.name)
 
 

@@ -15,10 +15,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from planner_app.core.plan.plan import MOST_ENTRIES, MOST_LETTERS, Pattern, Range
 from planner_app.errors import PlanError
+from planner_app.foreign_text import is_plain
 
 JSON_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a whole number"}
 SHOWN = 60  # letters of what came in
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, halves of characters
 
 
 def parse_json(data: bytes) -> Any:
@@ -151,7 +151,7 @@ def _text(value: Any, place: str) -> str:
     text = str(_expect(value, str, place))
     if len(text) > MOST_LETTERS:
         raise PlanError(f"{place}: {len(text)} letters are more than any text of a plan has")
-    if _UNPRINTABLE.search(text):
+    if not is_plain(text):
         raise PlanError(f"{place}: {_shown(text)} holds characters that can't be printed")
     return text
 

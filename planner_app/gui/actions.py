@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction, QActionGroup, QContextMenuEvent, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QGraphicsView, QMenu, QMessageBox
 
 from planner_app import __version__
+from planner_app.foreign_text import for_file_name
 from planner_app.gui.look import export
 from planner_app.gui.look.theme import Look
 from planner_app.gui.panel import Panel
@@ -153,7 +154,8 @@ class Actions:
     def _save(self, kind: str, panel: Panel | None = None) -> None:
         panel = panel or self._app.panel_in_focus()
         data = export.data_of(panel, kind)
-        suggested = f"{Path(self._app.session.path or 'plimsoll').stem} {panel.title.lower()}.{kind}"
+        stem = for_file_name(Path(self._app.session.path or "plimsoll").stem)
+        suggested = f"{stem} {panel.title.lower()}.{kind}"
         path, _ = QFileDialog.getSaveFileName(self._app.window, f"Save {panel.title}", suggested, f"*.{kind}")
         if path:
             export.save(path if Path(path).suffix else f"{path}.{kind}", data)

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from planner_app import data
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Precision
 from planner_app.errors import PlannerError
 from planner_app.files.devices.catalogue import find_device
+from planner_app.foreign_text import for_line
 from planner_app.gui import actions
 from planner_app.gui.background.task import Task
 from planner_app.gui.choice import Choice
+from planner_app.gui.look.plain_label import agreed, warn
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel
 from planner_app.gui.panels.empty.presenter import CentrePresenter
@@ -148,7 +150,7 @@ class App(QObject):
         try:
             deed()
         except PlannerError as error:
-            QMessageBox.warning(self.window, "Plimsoll", str(error))
+            warn(self.window, str(error))
 
     def close(self) -> None:
         """Keep the settings and end all work: no process is left."""
@@ -168,7 +170,7 @@ class App(QObject):
             log_scale=self._log_scale(),
         )
         if trouble := self._file.write(self.settings, self._opened):
-            sys.stderr.write(f"plimsoll: {trouble}\n")
+            sys.stderr.write(f"plimsoll: {for_line(trouble)}\n")
         self.session.close()
 
     def _log_scale(self) -> bool:
@@ -208,19 +210,15 @@ class App(QObject):
             self.empty.show_no_python(found.problem)
 
     def _agreed(self, path: str) -> bool:
-        answer = QMessageBox.question(
-            self.window,
-            "Run this Python file?",
-            f"{path} is a program: opening it runs it, with your rights but without network. Do you trust it?",
-        )
-        return answer is QMessageBox.StandardButton.Yes
+        question = f"{path} is a program: opening it runs it, with your rights but without network. Do you trust it?"
+        return agreed(self.window, "Run this Python file?", question)
 
     def _on_model_changed(self) -> None:
         session = self.session
         if session.opening or session.opened is not None:
             QTimer.singleShot(0, self.furnish)  # once "opening" has been painted
         name = Path(session.path or session.opening).name
-        self.window.setWindowTitle(f"{name} - Plimsoll" if name else "Plimsoll")
+        self.window.setWindowTitle(f"{for_line(name)} - Plimsoll" if name else "Plimsoll")
         if session.opened is not None and session.path != str(DEMO):
             self._opened = [*(path for path in self._opened if path != session.path), session.path]
             self.settings = self.settings.with_recent(session.path)

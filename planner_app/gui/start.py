@@ -11,6 +11,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from planner_app import data
+from planner_app.foreign_text import for_terminal
 from planner_app.gui.app import App
 from planner_app.gui.background.garbage import Garbage
 from planner_app.gui.portrait import Portrait
@@ -78,7 +79,7 @@ def _let_python_hear_signals(app: App) -> QTimer:
 def _report(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
     """A bug: said, written to standard error, and survived."""
     text = "".join(traceback.format_exception(kind, error, at))
-    sys.stderr.write(text)
+    sys.stderr.write(for_terminal(text))
     if issubclass(kind, KeyboardInterrupt) or QApplication.instance() is None:
         return
     box = QMessageBox(

@@ -4,6 +4,7 @@ import time
 
 import msgspec
 
+from planner_app.foreign_text import for_terminal
 from planner_app.jobs.protocol import EVENT_BYTES, FINISHED_BYTES, Failed, Finished, Progress, Started
 
 AnyEvent = Started | Progress | Finished | Failed
@@ -89,12 +90,7 @@ class Tail:
 
     @property
     def text(self) -> str:
-        return plain(bytes(self._kept[-TAIL_BYTES:]).decode("utf-8", "replace")).strip()
-
-
-def plain(text: str) -> str:
-    """Without what a terminal would obey: a child's words are shown, never executed."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text.replace("\r\n", "\n"))
+        return for_terminal(bytes(self._kept[-TAIL_BYTES:]).decode("utf-8", "replace")).strip()
 
 
 def _decode(line: bytes) -> AnyEvent:
@@ -104,7 +100,7 @@ def _decode(line: bytes) -> AnyEvent:
         detail = f"{error}. The line began: {line[:200]!r}"
         raise Trouble("The worker sent a line that is no event, and was stopped.", detail) from error
     if isinstance(event, Progress):
-        return msgspec.structs.replace(event, text=plain(event.text))
+        return msgspec.structs.replace(event, text=for_terminal(event.text))
     if isinstance(event, Failed):
-        return Failed(error=event.error, reason=plain(event.reason), detail=plain(event.detail))
+        return Failed(error=event.error, reason=for_terminal(event.reason), detail=for_terminal(event.detail))
     return event

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from math import ceil, floor, log10
+
+from planner_app.foreign_text import for_html
 
 WIDTH, HEIGHT = 680, 220
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 42
@@ -26,7 +27,7 @@ def scatter(dots: Sequence[Dot], x_title: str, y_title: str, x_format: Callable[
         return ""
     across = _Axis([dot.x for dot in dots], LEFT, WIDTH - RIGHT)
     up = _Axis([dot.y for dot in dots], HEIGHT - BOTTOM, TOP)
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(f"{y_title} by {x_title}")}">']
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{for_html(f"{y_title} by {x_title}")}">']
     for tick in across.ticks:
         x = across.at(tick)
         parts.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}"/>')
@@ -36,11 +37,11 @@ def scatter(dots: Sequence[Dot], x_title: str, y_title: str, x_format: Callable[
         parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{LEFT - 7}" y="{y + 3.5:.1f}" text-anchor="end">{_plain(tick)}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle" class="title">{escape(x_title)}</text>')
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle" class="title">{for_html(x_title)}</text>')
     turned = (TOP + HEIGHT - BOTTOM) / 2
     parts.append(
         f'<text transform="translate(13 {turned}) rotate(-90)" text-anchor="middle" class="title">'
-        f"{escape(y_title)}</text>"
+        f"{for_html(y_title)}</text>"
     )
     parts += [
         f'<circle class="dot" cx="{across.at(dot.x):.1f}" cy="{up.at(dot.y):.1f}" r="2.2"/>'
@@ -60,7 +61,7 @@ def scatter(dots: Sequence[Dot], x_title: str, y_title: str, x_format: Callable[
             taken.append((start, start + length, y))
             # Beside the line, which goes up: to the left above it, to the right below it.
             side, row = (x - 7, y - 4) if anchor == "end" else (x + 7, y + 11)
-            parts.append(f'<text x="{side:.1f}" y="{row:.1f}" text-anchor="{anchor}">{escape(dot.label)}</text>')
+            parts.append(f'<text x="{side:.1f}" y="{row:.1f}" text-anchor="{anchor}">{for_html(dot.label)}</text>')
     return "\n".join([*parts, "</svg>"])
 
 

@@ -3,7 +3,6 @@ behind the figures. One file of HTML that needs nothing else, made to be printed
 
 from collections.abc import Sequence
 from datetime import date
-from html import escape
 
 from planner_app import __version__
 from planner_app.core.hardware.option import IN_ONE_MACHINE, Later, Offers, Option, Want
@@ -11,6 +10,7 @@ from planner_app.core.hardware.prices import OLD_AFTER_DAYS, Cost, Pay
 from planner_app.core.hardware.ranking import By, cost_of, front, key_of, one_of_each, ranked
 from planner_app.core.hardware.refusal import short_name
 from planner_app.core.hardware.roofline import Source
+from planner_app.foreign_text import for_html
 from planner_app.reports.scatter_svg import Dot, scatter
 from planner_app.reports.shop_rows import UNKNOWN, format_rate, format_usd, later_text
 from planner_app.units import format_bytes
@@ -58,7 +58,7 @@ def report(
     chosen = recommended(options, pay)
     title = f"GPUs to train {model}"
     body = [
-        f"<h1>{escape(title)}</h1>",
+        f"<h1>{for_html(title)}</h1>",
         f'<p class="dim">{today.isoformat()}, by plimsoll {__version__}: estimates, made without a run.</p>',
         _wanted(want),
         _choice(chosen, options, pay),
@@ -69,7 +69,7 @@ def report(
         _grounds(options, pay),
         '<div class="sign"><span>approved</span><span>name</span><span>date</span></div>',
     ]
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
+    head = f'<meta charset="utf-8"><title>{for_html(title)}</title><style>{STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(body) + "\n</body></html>\n"
 
 
@@ -92,17 +92,17 @@ def _wanted(want: Want) -> str:
         *([f"rematerialised: {setup.remat}"] if setup.remat else []),
         f"{want.counts[0]} to {want.counts[-1]} GPUs of a kind",
     ]
-    return f"<p><b>To be trained:</b> {escape(', '.join(parts))}.</p>"
+    return f"<p><b>To be trained:</b> {for_html(', '.join(parts))}.</p>"
 
 
 def _choice(chosen: Option | None, options: Sequence[Option], pay: Pay) -> str:
     if chosen is None:
         return '<div class="choice none"><b>Nothing within the limits carries it.</b></div>'
     verb = "carries" if chosen.gpus == 1 else "carry"
-    lines = [f"<p><b>{escape(_called(chosen))}</b> {verb} it, {_price(chosen, pay)}.</p>"]
-    lines.append(f"<p>{escape(_memory(chosen))}; {escape(_pace(chosen))}.</p>")
-    lines += [f'<p class="dim">Note: {escape(note)}.</p>' for note in chosen.notes]
-    lines += [f'<p class="dim">{escape(line)}.</p>' for line in _others(chosen, options, pay)]
+    lines = [f"<p><b>{for_html(_called(chosen))}</b> {verb} it, {_price(chosen, pay)}.</p>"]
+    lines.append(f"<p>{for_html(_memory(chosen))}; {for_html(_pace(chosen))}.</p>")
+    lines += [f'<p class="dim">Note: {for_html(note)}.</p>' for note in chosen.notes]
+    lines += [f'<p class="dim">{for_html(line)}.</p>' for line in _others(chosen, options, pay)]
     return f'<div class="choice">{"".join(lines)}</div>'
 
 
@@ -151,7 +151,7 @@ def _price(option: Option, pay: Pay) -> str:
         return "at a price that is not known"
     day = cost.price.date or "without a date"
     kind = "".join(f", {word}" for word in (cost.price.kind, cost.price.note) if word)
-    return escape(f"for {_dollars(cost, pay)} ({cost.price.source}{kind}, {day}{', old' if cost.old else ''})")
+    return for_html(f"for {_dollars(cost, pay)} ({cost.price.source}{kind}, {day}{', old' if cost.old else ''})")
 
 
 def _dollars(cost: Cost, pay: Pay) -> str:
@@ -201,7 +201,7 @@ def _row(option: Option, chosen: bool) -> str:
         UNKNOWN if option.speed is None else format_rate(option.speed.samples_per_second),
     )
     style = ' class="chosen"' if chosen else ""
-    return f"<tr{style}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    return f"<tr{style}>" + "".join(f"<td>{for_html(cell)}</td>" for cell in cells) + "</tr>"
 
 
 def _cell(cost: Cost | None) -> str:
@@ -211,7 +211,7 @@ def _cell(cost: Cost | None) -> str:
 def _growing(later: Sequence[Later]) -> str:
     if not later:
         return ""
-    items = "".join(f"<li>{escape(later_text(each))}</li>" for each in later)
+    items = "".join(f"<li>{for_html(later_text(each))}</li>" for each in later)
     return f"<h2>If inputs grow</h2><ul><small>{items}</small></ul>"
 
 
@@ -219,7 +219,7 @@ def _reasons(offers: Offers) -> str:
     reasons = offers.why_not()
     if not reasons:
         return ""
-    items = "".join(f"<li>{escape(f'{short_name(r.device)}: {r.sentence}')}</li>" for r in reasons[:REASONS])
+    items = "".join(f"<li>{for_html(f'{short_name(r.device)}: {r.sentence}')}</li>" for r in reasons[:REASONS])
     more = f"<li>and {len(reasons) - REASONS} more</li>" if len(reasons) > REASONS else ""
     return f"<h2>Why not another</h2><ul><small>{items}{more}</small></ul>"
 
@@ -237,4 +237,4 @@ def _grounds(options: Sequence[Option], pay: Pay) -> str:
     dates = sorted({cost.price.date for option in options if (cost := cost_of(option, pay)) and cost.price.date})
     if dates:
         lines.append(f"The prices counted here were seen from {dates[0]} to {dates[-1]}.")
-    return f"<h2>What stands behind the figures</h2><p><small>{escape(' '.join(lines))}</small></p>"
+    return f"<h2>What stands behind the figures</h2><p><small>{for_html(' '.join(lines))}</small></p>"

@@ -1,13 +1,12 @@
 """Offers as plain rows: for JSON, for a spreadsheet and for whatever else reads tables. What is not known is null."""
 
-import csv
 from collections.abc import Iterable, Sequence
-from io import StringIO
 from typing import Any
 
 from planner_app.core.hardware.option import Later, Offers, Option, Want
 from planner_app.core.hardware.prices import Cost
 from planner_app.core.hardware.refusal import Refusal, short_name
+from planner_app.reports.csv_rows import csv_text
 from planner_app.units import format_bytes
 
 UNKNOWN = "unknown"
@@ -128,13 +127,7 @@ def as_json(want: Want, offers: Offers, options: Sequence[Option], front: Sequen
 def as_csv(options: Sequence[Option], front: Sequence[Option]) -> str:
     """For spreadsheets: what is not known says so, since an empty cell counts as nought in a sum."""
     rows = [option_row(option, front) for option in options]
-    written = StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    if rows:
-        writer.writerow(rows[0])
-    for row in rows:
-        writer.writerow(map(_cell, row.values()))
-    return written.getvalue()
+    return csv_text([*rows[:1], *(map(_cell, row.values()) for row in rows)])
 
 
 def _cell(value: Any) -> Any:

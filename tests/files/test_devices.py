@@ -251,7 +251,7 @@ def test_that_no_users_file_is_no_error(tmp_path):
 )
 def test_that_a_slip_in_the_users_file_is_a_sentence_that_names_it(users, entry, why):
     path = users(entry)
-    with pytest.raises(DeviceError, match=rf"can't be used: .*{why}.*\. Mend it, or move it away\.") as told:
+    with pytest.raises(DeviceError, match=rf"can't be used: .*{why}.*\. Fix it, or move it away\.") as told:
         load_catalogue(path)
     assert str(path) in str(told.value)
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from planner_app.foreign_text import for_terminal
 from planner_app.jobs.protocol import Event, Failed, Finished, Progress, Started
-from planner_app.jobs.stream import TAIL_BYTES, EventReader, Tail, Trouble, plain
+from planner_app.jobs.stream import TAIL_BYTES, EventReader, Tail, Trouble
 
 TEXT = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]))
 EVENTS = st.lists(
@@ -34,11 +35,13 @@ def test_that_events_arrive_as_sent_however_they_are_cut(events, cuts):
         heard += reader.feed(stream[:cut])
         stream = stream[cut:]
     heard += reader.feed(stream)
-    expected = [msgspec.structs.replace(e, text=plain(e.text)) if isinstance(e, Progress) else e for e in events]
+    expected = [msgspec.structs.replace(e, text=for_terminal(e.text)) if isinstance(e, Progress) else e for e in events]
     assert [type(event) for event in heard] == [type(event) for event in expected]
     assert lines(heard) == lines(
         [
-            msgspec.structs.replace(e, reason=plain(e.reason), detail=plain(e.detail)) if isinstance(e, Failed) else e
+            msgspec.structs.replace(e, reason=for_terminal(e.reason), detail=for_terminal(e.detail))
+            if isinstance(e, Failed)
+            else e
             for e in expected
         ]
     )

@@ -185,3 +185,13 @@ def test_that_a_bug_is_told_in_one_place_with_what_to_do(monkeypatch, capsys):
     assert "bug in plimsoll" in told
     assert cli.main(["describe", "--debug", "x.keras"]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_that_no_text_in_a_model_file_steers_the_terminal(tmp_path, options):
+    steering = "\x1b[2J\x9b31m\u202e"
+    config = sequential(dense()) | {"compile_config": {"optimizer": f"adam{steering}", "loss": f"mse{steering}"}}
+    done = plimsoll("describe", *options, keras_file(tmp_path / "model.keras", config))
+    assert done.returncode == 0
+    assert "adam" in done.stdout
+    assert not set(done.stdout) & set(steering.replace("[2J", "").replace("31m", ""))

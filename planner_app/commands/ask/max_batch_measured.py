@@ -7,8 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from planner_app.commands import terminal
@@ -56,7 +54,7 @@ def run(options: Namespace) -> int:
     if limit is None:
         raise DeviceError("The CPU has no limit of its own: give one with --limit 8GiB.")
     order = order_of(options, place, gpus)
-    out = Console(stderr=True) if options.json else terminal.output()
+    out = terminal.SafeConsole(stderr=options.json)
     with interruptible() as cancelled, terminal.progress() as on_progress:
         model = check_model(options.model, options.custom, on_progress, cancelled)
         tracer = Tracer(model)
@@ -144,10 +142,11 @@ def _answer(found: Found, guess: int, limit: int, gpus: int, options: Namespace,
     }
 
 
-def _line(tried: Try) -> str:
+def _line(tried: Try) -> Text:
     peak = "" if tried.peak_bytes is None else f", {format_bytes(tried.peak_bytes)} in use"
-    verdict = "[green]fits[/]" if tried.fits else f"[red]does not fit[/]: {escape(tried.reason)}"
-    return f"{tried.batch} on each GPU: {verdict}{peak if tried.fits else ''} ({tried.seconds:.0f} s)"
+    text = Text(f"{tried.batch} on each GPU: ")
+    text.append(*("fits", "green") if tried.fits else ("does not fit", "red"))
+    return text.append(f"{peak if tried.fits else f': {tried.reason}'} ({tried.seconds:.0f} s)")
 
 
 def _text(found: Found, share: int, limit: int) -> Text:

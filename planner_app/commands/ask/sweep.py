@@ -1,6 +1,5 @@
 """`plimsoll sweep MODEL --devices L4,T4 --gpus 1,2,4`: the whole chart as a table."""
 
-import csv
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments, calibrated
@@ -20,9 +20,11 @@ from planner_app.core.model.setup import Setup
 from planner_app.files.devices.catalogue import find_device
 from planner_app.planner.opening import check_model
 from planner_app.planner.tracer import Tracer
+from planner_app.reports.csv_rows import csv_text
 from planner_app.units import format_bytes
 
 HELP = "the whole chart: batch sizes, precisions, GPU counts and devices"
+VERDICTS = {True: Text("fits", "green"), False: Text("does not fit", "red"), None: Text()}
 BATCHES = tuple(2**power for power in range(11))
 
 
@@ -61,9 +63,7 @@ def run(options: Namespace) -> int:
     if options.json:
         terminal.write_json({"rows": rows})
     elif options.csv:
-        writer = csv.DictWriter(sys.stdout, rows[0].keys() if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
+        sys.stdout.write(csv_text([*rows[:1], *(row.values() for row in rows)]))
     else:
         _show(rows, terminal.output())
     return 0
@@ -115,7 +115,7 @@ def _show(rows: list[dict[str, Any]], console: Console) -> None:
         table.add_column(name, justify="right")
     table.add_column("")
     for row in rows:
-        verdict = {True: "[green]fits[/]", False: "[red]does not fit[/]", None: ""}[row["fits"]]
+        verdict = VERDICTS[row["fits"]]
         band = f"{format_bytes(row['low_bytes'])} to {format_bytes(row['high_bytes'])}"
         cells = (row["gpus"], row["batch"], row["per_gpu_batch"], format_bytes(row["peak_bytes"]), band)
         table.add_row(row["device"], row["precision"], *map(str, cells), verdict)

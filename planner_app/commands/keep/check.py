@@ -18,6 +18,7 @@ from planner_app.core.plan.plan import DeviceKind, Entry, Plan, Rung
 from planner_app.errors import DeviceError, PlanError, PlannerError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.plans import read_plan
+from planner_app.foreign_text import for_line
 from planner_app.gpu.nvml import machine_gpus
 from planner_app.planner.opening import check_model
 from planner_app.planner.plan import versions
@@ -64,7 +65,7 @@ def run(options: Namespace) -> int:
         for check in checks:
             terminal.output().print(_text(check))
         for sentence in said:
-            sys.stderr.write(f"! {sentence}\n")
+            sys.stderr.write(f"! {for_line(sentence)}\n")
     return 0 if fits else DOES_NOT_FIT
 
 

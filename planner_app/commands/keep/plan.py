@@ -20,6 +20,7 @@ from planner_app.errors import PlanError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.host import available_bytes
 from planner_app.files.plans import plan_text, schema_text, write_plan
+from planner_app.foreign_text import for_file_name, for_json
 from planner_app.planner.opening import check_model
 from planner_app.planner.plan import make_plan
 from planner_app.planner.tracer import Tracer
@@ -79,7 +80,7 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     wish = _wish(options)
-    output = Path(options.output) if options.output else Path(f"{_stem(options.model)}.plan.json")
+    output = Path(options.output) if options.output else Path(f"{for_file_name(_stem(options.model))}.plan.json")
     if output.is_dir() or not output.parent.is_dir():  # said before minutes are spent
         why = "it is a folder" if output.is_dir() else f"there is no folder {str(output.parent)!r}"
         raise PlanError(f"The plan can't be written to {str(output)!r}: {why}.")
@@ -97,7 +98,7 @@ def run(options: Namespace) -> int:
     if options.cache and (sentence := _shapes(plan, options.cache)):
         said.append(sentence)
     if options.json:
-        sys.stdout.write(plan_text(plan))
+        sys.stdout.write(for_json(plan_text(plan)))
     else:
         show(plan, terminal.output(), said, str(output))
     return 0

@@ -1,8 +1,7 @@
 """A complete training script for a plan. Whatever comes out of the plan stands in it as a literal, never as code."""
 
-import json
-
 from planner_app.core.plan.plan import Entry, Plan
+from planner_app.foreign_text import for_comment, for_python
 from planner_app.units import format_bytes
 
 OPENING = '''"""Trains {model} as {plan} says: {summary}.
@@ -69,16 +68,16 @@ def script_of(plan: Plan, plan_file: str = "plan.json") -> str:
     body = BUILD_CODE if code else BUILD_SAVED
     text = OPENING + body + REST
     return text.format(
-        model=_plain(plan.model.file),
-        plan=_plain(plan_file),
+        model=for_comment(plan.model.file),
+        plan=for_comment(plan_file),
         summary=_summary(plan),
-        plan_literal=_literal(plan_file),
-        model_literal=_literal(plan.model.file),
-        file_literal=_literal(file),
-        function_literal=_literal(function),
+        plan_literal=for_python(plan_file),
+        model_literal=for_python(plan.model.file),
+        file_literal=for_python(file),
+        function_literal=for_python(function),
         freeze="\n    plan.freeze(model)" if code and plan.training.freeze else "",
-        loss=_literal(plan.training.loss) if plan.training.loss else "model.loss",
-        report_literal=_literal(f"{stem}.run.json"),
+        loss=for_python(plan.training.loss) if plan.training.loss else "model.loss",
+        report_literal=for_python(f"{stem}.run.json"),
         trained=_trained(plan, stem),
     )
 
@@ -86,8 +85,8 @@ def script_of(plan: Plan, plan_file: str = "plan.json") -> str:
 def _trained(plan: Plan, stem: str) -> str:
     """Several hosts all have to save, because saving reads what lies on all of them; the first one's file counts."""
     if not plan.hosts:
-        return _literal(f"{stem}.trained.keras")
-    return f'{_literal(stem)} + (f".worker{{plan.worker}}" if plan.worker else ".trained") + ".keras"'
+        return for_python(f"{stem}.trained.keras")
+    return f'{for_python(stem)} + (f".worker{{plan.worker}}" if plan.worker else ".trained") + ".keras"'
 
 
 def _summary(plan: Plan) -> str:
@@ -99,16 +98,6 @@ def _entry(plan: Plan, entry: Entry) -> str:
     gpus = f"{entry.gpus} x " if entry.gpus > 1 else ""
     steps = f", {first.per_gpu_batch} at a time" if first.per_gpu_batch < plan.training.global_batch else ""
     return (
-        f"batch {plan.training.global_batch} on {gpus}{_plain(entry.device.name)}{steps}, {first.precision}, "
+        f"batch {plan.training.global_batch} on {gpus}{for_comment(entry.device.name)}{steps}, {first.precision}, "
         f"{format_bytes(first.peak.expected_bytes)} at the peak"
     )
-
-
-def _literal(text: str) -> str:
-    """A string in double quotes with nothing in it that could end it: JSON's escapes mean the same in Python."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _plain(text: str) -> str:
-    """In a docstring: no quotes, no backslashes, nothing that can't be printed."""
-    return "".join(letter if letter.isprintable() and letter not in "\"'\\" else "_" for letter in text)

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,6 +15,7 @@ from planner_app.files.devices.building import build, variants
 from planner_app.files.devices.entries import VERSION, CatalogueFile, Entry
 from planner_app.files.home import config_folder
 from planner_app.files.reading import read_at_most
+from planner_app.foreign_text import is_plain
 from planner_app.units import parse_bytes
 
 OWN_FILE = data.FOLDER / "devices.json"
@@ -78,12 +80,22 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
         raise DeviceError(_unusable(path, _newer(data) or f"{error}")) from error
     if read.schema_version != VERSION:
         raise DeviceError(_unusable(path, _newer(data)))
+    if (text := _unreadable(msgspec.to_builtins(read))) is not None:
+        raise DeviceError(_unusable(path, f"{text[:60]!r} holds characters that can't be printed"))
     seen: set[str] = set()
     for entry in read.devices:
         if (key := entry.name.casefold()) in seen:
             raise DeviceError(_unusable(path, f"it names {entry.name!r} twice"))
         seen.add(key)
     return read.devices
+
+
+def _unreadable(value: Any) -> str | None:
+    """A text in it that a screen would obey or show falsely, if there is one."""
+    if isinstance(value, str):
+        return None if is_plain(value) else value
+    inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return next((found for each in inside if (found := _unreadable(each)) is not None), None)
 
 
 def schema() -> bytes:
@@ -105,4 +117,4 @@ def _newer(data: bytes) -> str:
 
 
 def _unusable(path: Path, why: str) -> str:
-    return f"The list of devices in {path} can't be used: {why}. Mend it, or move it away."
+    return f"The list of devices in {path} can't be used: {why}. Fix it, or move it away."

@@ -25,6 +25,7 @@ from planner_app.files.devices.catalogue import MAX_FILE_BYTES, read_entries
 from planner_app.files.devices.entries import DATE, VERSION, CatalogueFile, CloudPrice, Entry, LaunchPrice
 from planner_app.files.reading import read_at_most
 from planner_app.files.writing import alone, reason, write_atomically
+from planner_app.foreign_text import is_plain
 
 HOURLY, TO_BUY = "usd_per_hour", "usd"
 NEEDED = ("device", "provider", "date")
@@ -132,6 +133,9 @@ def _line(row: Mapping[str, str], catalogue: Catalogue) -> PriceLine:
     for name in NEEDED:
         if not row.get(name):
             raise DeviceError(f"{name} is empty")
+    for name in ("provider", "note"):
+        if not is_plain(row.get(name) or ""):
+            raise DeviceError(f"{name} holds characters that can't be printed")
     device = catalogue.find(row["device"])
     if not device.whole:
         raise DeviceError(f"{device.name} is a way to run a card: give the price of the card itself")

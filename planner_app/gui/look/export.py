@@ -1,7 +1,5 @@
 """Pictures and numbers of a panel: into a file or onto the clipboard."""
 
-import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +10,9 @@ from PySide6.QtWidgets import QWidget
 
 from planner_app.errors import PlannerError
 from planner_app.files.writing import reason, write_atomically
+from planner_app.foreign_text import for_csv, for_terminal
 from planner_app.gui.panel import Panel, Table
+from planner_app.reports.csv_rows import csv_text
 
 SHARP = 2.0  # pictures have twice the pixels of the screen: they end up in papers and slides
 
@@ -40,15 +40,11 @@ def svg_of(widget: QWidget) -> bytes:
         widget.render(painter, QPoint())
         painter.end()
 
-    return _written(paint)
+    return for_terminal(_written(paint).decode()).encode()  # XML takes no control characters, and Qt passes them on
 
 
 def csv_of(table: Table) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.header)
-    writer.writerows(table.rows)
-    return text.getvalue()
+    return csv_text([table.header, *table.rows])
 
 
 def data_of(panel: Panel, kind: str) -> bytes:
@@ -74,7 +70,7 @@ def copy_picture(widget: QWidget) -> None:
 def copy_table(table: Table) -> None:
     """Tabs between cells: what spreadsheets paste as cells."""
     rows = [table.header, *table.rows]
-    QGuiApplication.clipboard().setText("\n".join("\t".join(str(cell) for cell in row) for row in rows))
+    QGuiApplication.clipboard().setText("\n".join("\t".join(str(for_csv(cell)) for cell in row) for row in rows))
 
 
 def _written(write: Callable[[QIODevice], object]) -> bytes:

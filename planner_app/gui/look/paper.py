@@ -1,11 +1,11 @@
 """Pieces of rich text for panels that tell something in sentences. Whatever comes in is text, never markup."""
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from PySide6.QtGui import QFontDatabase, QPalette
 from PySide6.QtWidgets import QFrame, QLabel, QTextBrowser
 
+from planner_app.foreign_text import for_html
 from planner_app.gui.look.theme import Theme
 
 GAP = 6  # pixels between paragraphs
@@ -30,21 +30,21 @@ class Paper(QTextBrowser):
 
 
 def paragraph(text: str, colour: str = "", *, bold: bool = False, gap: int = GAP) -> str:
-    return f'<p style="margin:0 0 {gap}px 0;{_colour(colour)}">{_bold(text) if bold else escape(text)}</p>'
+    return f'<p style="margin:0 0 {gap}px 0;{_colour(colour)}">{_bold(text) if bold else for_html(text)}</p>'
 
 
 def heading(text: str, theme: Theme) -> str:
-    return f'<p style="margin:{GAP}px 0 2px 0;color:{theme.muted}">{escape(text)}</p>'
+    return f'<p style="margin:{GAP}px 0 2px 0;color:{theme.muted}">{for_html(text)}</p>'
 
 
 def points(texts: Iterable[str]) -> str:
-    items = "".join(f'<li style="margin-bottom:2px">{escape(text)}</li>' for text in texts)
+    items = "".join(f'<li style="margin-bottom:2px">{for_html(text)}</li>' for text in texts)
     return f'<ul style="margin:0 0 {GAP}px 0;-qt-list-indent:0;margin-left:14px">{items}</ul>'
 
 
 def code(lines: Sequence[str], theme: Theme) -> str:
     """As it stands, on ground of its own."""
-    text = "\n".join(map(escape, lines))
+    text = "\n".join(map(for_html, lines))
     return (
         f'<table width="100%" cellpadding="6" style="margin:0 0 {GAP}px 0" bgcolor="{theme.raised}"><tr><td>'
         f'<pre style="margin:0;white-space:pre-wrap;{_fixed()}">{text}</pre></td></tr></table>'
@@ -67,7 +67,7 @@ def numbered(lines: Iterable[tuple[int, str]], theme: Theme) -> str:
     """Lines of a file, each with its number."""
     rows = "".join(
         f'<tr><td align="right" style="padding:0 8px 3px 0;color:{theme.muted};{_fixed()}">{number}</td>'
-        f'<td><p style="margin:0 0 3px 0;white-space:pre-wrap;{_fixed()}">{escape(text)}</p></td></tr>'
+        f'<td><p style="margin:0 0 3px 0;white-space:pre-wrap;{_fixed()}">{for_html(text)}</p></td></tr>'
         for number, text in lines
     )
     return f'<table cellspacing="0" cellpadding="0" style="margin:0 0 {GAP}px 0">{rows}</table>'
@@ -80,7 +80,7 @@ def tint(label: QLabel, colour: str) -> None:
 
 
 def _cell(text: str, colour: str = "") -> str:
-    return f'<td style="padding:0 14px 1px 0;{_colour(colour)}">{escape(text)}</td>'
+    return f'<td style="padding:0 14px 1px 0;{_colour(colour)}">{for_html(text)}</td>'
 
 
 def _fixed() -> str:
@@ -88,7 +88,7 @@ def _fixed() -> str:
 
 
 def _bold(text: str) -> str:
-    return f"<b>{escape(text)}</b>"
+    return f"<b>{for_html(text)}</b>"
 
 
 def _colour(colour: str) -> str:

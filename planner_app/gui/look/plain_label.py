@@ -1,11 +1,41 @@
-"""Text as it is: names in it come from files, and a name may look like markup."""
+"""Text as it is: names in it come from files, and a name may look like markup, or turn the writing around."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QMessageBox, QWidget
+
+from planner_app.foreign_text import for_html, for_terminal
 
 
 class PlainLabel(QLabel):
     def __init__(self, text: str = "", *, wordWrap: bool = False) -> None:
-        super().__init__(text)
+        super().__init__(for_terminal(text))
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(wordWrap)
+
+    def setText(self, text: str) -> None:
+        super().setText(for_terminal(text))
+
+    def setToolTip(self, text: str) -> None:
+        super().setToolTip(plain_tip(text))
+
+
+def plain_tip(text: str) -> str:
+    """For a tooltip, which Qt takes for markup if it looks like it."""
+    if not set(text) & set("<&"):
+        return for_terminal(text)
+    return f'<p style="white-space:pre-wrap">{for_html(text)}</p>'
+
+
+def warn(parent: QWidget, sentence: str) -> None:
+    box = QMessageBox(QMessageBox.Icon.Warning, "Plimsoll", for_terminal(sentence), parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.exec()
+
+
+def agreed(parent: QWidget, title: str, question: str) -> bool:
+    """Asks; what is not a clear yes is a no."""
+    buttons = QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.No
+    box = QMessageBox(QMessageBox.Icon.Question, title, for_terminal(question), buttons, parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setDefaultButton(QMessageBox.StandardButton.No)
+    return box.exec() == QMessageBox.StandardButton.Yes

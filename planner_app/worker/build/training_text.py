@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from planner_app.foreign_text import for_line
+
 MAX_CHARACTERS = 200
 TOLD = ("learning_rate", "momentum", "weight_decay", "clipnorm", "ema_momentum", "gradient_accumulation_steps")
 
@@ -11,7 +13,7 @@ def optimizer_text(training: Mapping[str, Any] | None) -> str | None:
     """The optimizer with the options that matter. Keras 3 calls the entry `optimizer`, Keras 2 `optimizer_config`."""
     saved = (training or {}).get("optimizer") or (training or {}).get("optimizer_config")
     if not isinstance(saved, Mapping):
-        return _name(saved)
+        return _short(_name(saved))
     options = saved.get("config")
     options = options if isinstance(options, Mapping) else {}
     if not options.get("use_ema"):
@@ -48,5 +50,5 @@ def _value(value: Any) -> str:
 def _short(text: str | None) -> str | None:
     if text is None:
         return None
-    text = "".join(c if c.isprintable() else "?" for c in text)
+    text = for_line(text)
     return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 3] + "..."

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from planner_app.core.model.description import CheckedModel, WeightShape
-from planner_app.errors import shown
+from planner_app.foreign_text import for_line
 from planner_app.worker.inspect.dialects import is_keras_2, normalised
 from planner_app.worker.inspect.names import keras_names
 from planner_app.worker.inspect.objects import refuse_unknown, walk
@@ -74,7 +74,7 @@ def _checked_training(
             refuse_unknown(walk({key: value}, keras_names(), custom_names), what="classes or functions")
             kept[key] = value
         except Refused:
-            what = shown(key[:MOST_LETTERS])
+            what = for_line(key[:MOST_LETTERS])
             warnings.append(f"The saved {what} is not Keras' own and is left out; say which one to use.")
     return kept, warnings
 

@@ -13,6 +13,7 @@ import h5py
 from h5py import h5d, h5g, h5l, h5o
 
 from planner_app.core.model.description import WeightShape
+from planner_app.foreign_text import is_plain
 from planner_app.worker.inspect import hdf5_values
 from planner_app.worker.inspect.hdf5_values import dtype_of
 from planner_app.worker.inspect.refusal import Refused
@@ -23,6 +24,7 @@ MAGIC = b"\x89HDF\r\n\x1a\n"
 MAX_OBJECTS = 500_000
 MAX_DECLARED = 1000  # times what is stored; gzip reaches about that on zeros
 DECLARED_FLOOR_BYTES = 64 << 10
+MAX_NAME_BYTES = 1000
 MAX_DIMENSION = 1 << 40
 NOT_WEIGHTS = ("optimizer_weights", "optimizer")  # training state, not the model's
 
@@ -72,6 +74,8 @@ def weights(file: h5py.File) -> tuple[WeightShape, ...]:
 def _children(group: Any) -> Iterator[tuple[str, Any]]:
     for name in group:
         shown = name.decode("utf-8", "replace")
+        if not is_plain(shown) or len(name) > MAX_NAME_BYTES:
+            raise Refused(f"the HDF5 name {shown[:80]!r} is not readable text. Save the model again")
         if group.links.get_info(name).type != h5l.TYPE_HARD:
             raise Refused(f"the HDF5 link {shown!r} leads elsewhere, perhaps out of the file. Only plain data is read")
         yield shown, h5o.open(group, name)

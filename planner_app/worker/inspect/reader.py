@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from planner_app.core.model.description import CheckedModel
-from planner_app.errors import ModelError, shown
+from planner_app.errors import ModelError
+from planner_app.foreign_text import for_line
 from planner_app.jobs import protocol
 from planner_app.worker.inspect import archive, hdf5, savedmodel
 from planner_app.worker.inspect.check import Contents, checked
@@ -135,7 +136,7 @@ def _file(path: Path, report: Report) -> tuple[Contents, str, int]:
         source.close()
     if path.suffix.lower() not in USUAL_SUFFIXES[contents.format]:
         contents.warnings.append(
-            f"The file's name says {shown(path.suffix) or 'nothing'}, its contents say {contents.format}."
+            f"The file's name says {for_line(path.suffix) or 'nothing'}, its contents say {contents.format}."
         )
     return contents, digest, source.size_bytes
 

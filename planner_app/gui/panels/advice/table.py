@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
 
 from planner_app.gui.look.bars import RIGHT, BarDelegate
 from planner_app.gui.look.index import Index
+from planner_app.gui.look.plain_label import plain_tip
 from planner_app.gui.look.plain_table import heading, make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.advice.values import Row, Use
@@ -87,7 +88,7 @@ class AdviceTable(QTableWidget):
         rank = "✓" if applied else row.rank
         for column, text in enumerate((rank, row.text, row.after, row.saves, row.speed)):
             item = QTableWidgetItem(text)
-            item.setToolTip(row.text if column == CHANGE else str(row.use))
+            item.setToolTip(plain_tip(row.text if column == CHANGE else str(row.use)))
             if column in (AFTER, SAVES):
                 item.setTextAlignment(RIGHT)
             if row.use is not Use.FITS:

@@ -7,7 +7,6 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
@@ -15,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.gui.look.areas import Areas, paint_frame, plain_plot
+from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.table import TermList
 from planner_app.gui.panels.breakdown.values import GIB, BreakdownValues
@@ -47,7 +47,7 @@ class BreakdownView(QWidget):
         self._dot = Ring(10)
         for item in (self._capacity, self._marker, self._dot):
             self.plot.addItem(item, ignoreBounds=True)
-        self.title, self.versus, self.meaning = QLabel(), QLabel(), QLabel(HINT)
+        self.title, self.versus, self.meaning = PlainLabel(), PlainLabel(), PlainLabel(HINT)
         self.pin = QToolButton()
         self.pin.clicked.connect(self.pin_clicked)
         self.log = QToolButton()

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+
+from planner_app.foreign_text import for_html
 
 DISTANCE = 18  # from the pointer
 
@@ -58,11 +59,11 @@ class Card(QFrame):
 
 def _html(title: str, verdict: str, colour: str, rows: Sequence[CardRow]) -> str:
     lines = "".join(
-        f'<tr><td><span style="color:{row.colour}">&#9632;</span>&nbsp;{escape(row.name)}</td>'
-        f'<td align="right">&nbsp;&nbsp;{escape(row.size)}</td></tr>'
+        f'<tr><td><span style="color:{row.colour}">&#9632;</span>&nbsp;{for_html(row.name)}</td>'
+        f'<td align="right">&nbsp;&nbsp;{for_html(row.size)}</td></tr>'
         for row in rows
     )
     return (
-        f"<b>{escape(title)}</b><br><span style='color:{colour}'>{escape(verdict)}</span>"
+        f"<b>{for_html(title)}</b><br><span style='color:{colour}'>{for_html(verdict)}</span>"
         f'<table cellspacing="0" cellpadding="1">{lines}</table>'
     )

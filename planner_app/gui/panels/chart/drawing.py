@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPen
 
 from planner_app.core.model.setup import Precision
+from planner_app.gui.look.plain_label import plain_tip
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.axis import BatchAxis
 from planner_app.gui.panels.chart.items import Area, Label, LevelLine, Pool, Ring, Shade, add, remove
@@ -166,12 +167,12 @@ class Drawing:
         line.setValue(capacity.limit_gib)
         text, width = f"{capacity.name}: {capacity.limit_gib:.1f} GiB", 2.0 if capacity.chosen else 1.2
         line.name_as(text, colour, width)
-        line.setToolTip(capacity.why)
+        line.setToolTip(plain_tip(capacity.why))
         if capacity.sold_gib is not None:
             sold = self._sold.take()
             sold.setValue(capacity.sold_gib)
             sold.setPen(pg.mkPen(_see_through(colour, 0.4), style=Qt.PenStyle.DotLine))
-            sold.setToolTip(capacity.why)
+            sold.setToolTip(plain_tip(capacity.why))
 
     def _draw_shade(self) -> None:
         chosen = next((capacity for capacity in self.picture.capacities if capacity.chosen), None)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from planner_app.gui.look.layouts import clear
+from planner_app.gui.look.plain_label import plain_tip
 
 SAMPLE = QSize(26, 12)
 
@@ -41,7 +42,7 @@ class Legend(QWidget):
             button.setIconSize(SAMPLE)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setText(text)
-            button.setToolTip(f"Show or hide the lines of {text}")
+            button.setToolTip(plain_tip(f"Show or hide the lines of {text}"))
             button.setAccessibleName(f"Lines of {text}")
             button.toggled.connect(lambda on, key=key: self.toggled.emit(key, on))
             self._row.addWidget(button)

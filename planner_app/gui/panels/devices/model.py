@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from datetime import date
-from html import escape
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
+from planner_app.foreign_text import for_html
 from planner_app.gui.look.index import Index
+from planner_app.gui.look.plain_label import plain_tip
 from planner_app.gui.panels.devices.facts import facts
 from planner_app.gui.panels.devices.values import Kind, Row
 
@@ -98,7 +99,7 @@ class DevicesModel(QAbstractTableModel):
         if row.kind is not Kind.DEVICE:
             return None
         if row.device is None:
-            return f"{row.name}: {row.trouble}"
-        lines = [f"<b>{escape(row.device.name if row.device.cuda else row.name)}</b>"]
-        lines += [f"<b>{escape(word)}</b>: {escape(text)}" for word, text in facts(row.device, self._today())]
+            return plain_tip(f"{row.name}: {row.trouble}")
+        lines = [f"<b>{for_html(row.device.name if row.device.cuda else row.name)}</b>"]
+        lines += [f"<b>{for_html(word)}</b>: {for_html(text)}" for word, text in facts(row.device, self._today())]
         return "<br>".join(lines)

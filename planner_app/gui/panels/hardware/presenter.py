@@ -13,6 +13,7 @@ from planner_app.core.hardware.shop import steps
 from planner_app.core.model.setup import StepSetup
 from planner_app.errors import PlannerError
 from planner_app.files.devices.catalogue import catalogue
+from planner_app.foreign_text import for_file_name
 from planner_app.gui.choice import Choice
 from planner_app.gui.look import export
 from planner_app.gui.look.theme import Appearance
@@ -173,7 +174,7 @@ class HardwarePresenter(QObject):
         self._drawn = None
 
     def _on_report_wanted(self) -> None:
-        suggested = f"{Path(self._session.path or 'plimsoll').stem} hardware.html"
+        suggested = f"{for_file_name(Path(self._session.path or 'plimsoll').stem)} hardware.html"
         path, _ = QFileDialog.getSaveFileName(self._view, "Save the report", suggested, "*.html")
         if path:
             self.save_report(path)

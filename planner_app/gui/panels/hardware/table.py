@@ -7,6 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QFont
 
 from planner_app.core.hardware.option import Option
+from planner_app.gui.look.plain_label import plain_tip
 from planner_app.gui.panels.hardware.cells import COLUMNS, about
 from planner_app.gui.panels.hardware.values import Key, key_of_option
 
@@ -78,7 +79,7 @@ class OptionsModel(QAbstractTableModel):
         if role == Role.FontRole and column.left and id(option) in self._front:
             return self._bold
         if role in (Role.ToolTipRole, Role.AccessibleDescriptionRole):
-            return about(option)
+            return plain_tip(about(option)) if role == Role.ToolTipRole else about(option)
         if role == Role.AccessibleTextRole:
             return f"{column.title}: {column.text(option)}"
         return None
@@ -108,5 +109,6 @@ class ReasonsModel(QAbstractTableModel):
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> Any:
         if role in (Role.DisplayRole, Role.ToolTipRole):
-            return self.rows[index.row()][index.column()]
+            text = self.rows[index.row()][index.column()]
+            return plain_tip(text) if role == Role.ToolTipRole else text
         return None

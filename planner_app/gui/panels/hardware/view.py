@@ -4,7 +4,6 @@ from PySide6.QtCore import QItemSelection, QModelIndex, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QPalette, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSplitter,
     QStackedWidget,
@@ -14,6 +13,7 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.core.hardware.option import Option
+from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.plain_table import make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.hardware.cells import COLUMNS
@@ -102,7 +102,7 @@ class HardwareView(QWidget):
         self.reasons.horizontalHeader().setStretchLastSection(True)
         self.reasons.setAccessibleName("Why other devices are not listed")
         self.scatter = ScatterView(theme)
-        self.caption = QLabel()
+        self.caption = PlainLabel()
         self.caption.setWordWrap(True)
         self.why, self.use, self.report = QPushButton("Why not …"), QPushButton("Use it"), QPushButton("Report …")
         self.why.setCheckable(True)

@@ -1,14 +1,15 @@
 """The dialog that says whether this computer has what planning needs."""
 
 from collections.abc import Sequence
-from html import escape
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from planner_app.core.checkup import MARKS, Finding, State, as_text, can_plan, summary
+from planner_app.foreign_text import for_html
 from planner_app.gui.look.paper import Paper, tint
+from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
 
 SIZE = (760, 460)
@@ -23,7 +24,7 @@ class CheckupView(QDialog):
         self.resize(*SIZE)
         self._theme = theme
         self._findings: tuple[Finding, ...] = ()
-        self.told, self.paper = QLabel(wordWrap=True), Paper("What was found")
+        self.told, self.paper = PlainLabel(wordWrap=True), Paper("What was found")
         self.bar = QProgressBar(textVisible=False, maximum=0)
         self.again, self.copy, self.close_button = (
             QPushButton("Check &again"),
@@ -79,8 +80,8 @@ def _table(findings: Sequence[Finding], theme: Theme) -> str:
     colours = {State.FINE: theme.good, State.NOTE: theme.warn, State.MISSING: theme.bad}
     rows = "".join(
         f'<tr><td style="padding:0 10px 6px 0;color:{colours[each.state]}"><b>{MARKS[each.state]}</b></td>'
-        f'<td style="padding:0 18px 6px 0;white-space:nowrap;color:{theme.muted}">{escape(each.name)}</td>'
-        f'<td style="padding:0 0 6px 0">{escape(each.text)}</td></tr>'
+        f'<td style="padding:0 18px 6px 0;white-space:nowrap;color:{theme.muted}">{for_html(each.name)}</td>'
+        f'<td style="padding:0 0 6px 0">{for_html(each.text)}</td></tr>'
         for each in findings
     )
     return f'<table cellspacing="0" cellpadding="0">{rows}</table>'

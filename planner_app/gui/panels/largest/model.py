@@ -3,6 +3,7 @@
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from planner_app.gui.look.index import Index
+from planner_app.gui.look.plain_label import plain_tip
 from planner_app.gui.panels.chart.values import gpus_text, why_less
 from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
 
@@ -58,7 +59,7 @@ class LargestModel(QAbstractTableModel):
         if role == Role.DisplayRole:
             return cell.text
         if role == Role.ToolTipRole:
-            return cell.tip
+            return plain_tip(cell.tip)
         if role == Role.TextAlignmentRole:
             return Qt.AlignmentFlag.AlignCenter
         if role == Role.AccessibleTextRole:

@@ -6,7 +6,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QLabel,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -16,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.gui.look.index import Index
+from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.largest.header import Group, GroupedHeader, RowHeader
 from planner_app.gui.panels.largest.model import LargestModel
@@ -138,7 +138,7 @@ class LargestView(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.caption = QLabel(CAPTION)
+        self.caption = PlainLabel(CAPTION)
         self.caption.setContentsMargins(6, 0, 0, 0)
         self.table = LargestTable(theme)
         column = QVBoxLayout(self)

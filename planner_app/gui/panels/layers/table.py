@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStyleOptionViewItem
 
 from planner_app.gui.look.bars import RIGHT, BarDelegate, percent
 from planner_app.gui.look.index import ROOT, Index
+from planner_app.gui.look.plain_label import plain_tip
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.values import TOLD, LayerRow, totals
 from planner_app.units import format_bytes
@@ -109,7 +110,7 @@ class LayerModel(QAbstractTableModel):
             return value.lower() if isinstance(value, str) else float(value)
         if role == Role.ToolTipRole:
             row = self.rows[place]
-            return TOLD if not row.path else row.path if COLUMNS[number].is_text else None
+            return TOLD if not row.path else plain_tip(row.path) if COLUMNS[number].is_text else None
         return None
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
 
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QFont, QShowEvent
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.core.estimate.breakdown import Term
+from planner_app.foreign_text import for_html
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.table import COLUMNS, LayerModel, ShareDelegate, Sorted, TotalsModel
 from planner_app.gui.panels.layers.treemap import Treemap
@@ -135,8 +135,10 @@ class LayersView(QWidget):
     def _show_title(self) -> None:
         """What is shown, and what the colours of bars and tiles mean."""
         values = self._values
-        parts = [f"{escape(values.title)}: <b>{format_bytes(values.peak_bytes)}</b> at the peak"] if values.rows else []
-        parts += [escape(values.note)] if values.note else []
+        parts = (
+            [f"{for_html(values.title)}: <b>{format_bytes(values.peak_bytes)}</b> at the peak"] if values.rows else []
+        )
+        parts += [for_html(values.note)] if values.note else []
         there = {row.main_term for row in values.rows if row.path and row.peak_bytes}
         for term in (term for term in Term if term in there):
             chip = f'<span style="color:{self._theme.term(term)}">&#9632;</span>'

@@ -14,6 +14,7 @@ from planner_app.core.plan.script import script_of
 from planner_app.errors import PlannerError
 from planner_app.files.host import available_bytes
 from planner_app.files.plans import read_plan, write_plan
+from planner_app.foreign_text import for_file_name
 from planner_app.gui.choice import Choice
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel, Table
@@ -130,7 +131,7 @@ class PlanPresenter(QObject):
         if self.values.file or self._saved:
             return self.values.file or self._saved
         plan = self.values.plan
-        return f"{Path(plan.model.file.partition(':')[0]).stem}{ENDING}" if plan is not None else ""
+        return f"{for_file_name(Path(plan.model.file.partition(':')[0]).stem)}{ENDING}" if plan is not None else ""
 
     # What is done
 

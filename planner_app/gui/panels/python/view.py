@@ -17,6 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from planner_app.gui.look.plain_label import PlainLabel
+
 WHAT_FOR = (
     "Models are read and traced by a Python that has TensorFlow. It may be Plimsoll's own or any other one: "
     "Plimsoll need not be installed there."
@@ -127,6 +129,6 @@ class PythonView(QDialog):
 
 
 def _wrapped(text: str) -> QLabel:
-    label = QLabel(text)
+    label = PlainLabel(text)
     label.setWordWrap(True)
     return label

@@ -1,7 +1,5 @@
 """The timeline's panel: the plot, what its colours mean, and beside it what is alive at the peak."""
 
-from html import escape
-
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPixmap, QShowEvent
 from PySide6.QtWidgets import (
@@ -16,7 +14,8 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.core.estimate.breakdown import MEANING
-from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.foreign_text import for_html
+from planner_app.gui.look.plain_label import PlainLabel, plain_tip
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.timeline.plot import TimelinePlot
 from planner_app.gui.panels.timeline.values import HeldRow, TimelineValues
@@ -95,7 +94,7 @@ class TimelineView(QWidget):
 
     def _show_legend(self) -> None:
         values, theme = self._values, self._theme
-        parts = [f"<b>{escape(values.note or values.title)}</b>"]
+        parts = [f"<b>{for_html(values.note or values.title)}</b>"]
         if values.layer is not None:
             parts.append(_sample(theme.accent, f"layer {values.layer.text}"))
         if values.measured is not None:
@@ -116,7 +115,7 @@ class TimelineView(QWidget):
             chip.fill(QColor(self._theme.term(row.term)))
             item.setIcon(0, QIcon(chip))
             item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight)
-            item.setToolTip(0, f"{row.operation or row.name}\n{row.term}: {MEANING[row.term]}")
+            item.setToolTip(0, plain_tip(f"{row.operation or row.name}\n{row.term}: {MEANING[row.term]}"))
             item.setData(0, ROW, row)
             self.held.addTopLevelItem(item)
 
@@ -131,4 +130,4 @@ class TimelineView(QWidget):
 
 
 def _sample(colour: str, text: str, mark: str = "&#9632;") -> str:
-    return f'<span style="color:{colour}">{mark}</span>&nbsp;{escape(text).replace(" ", "&nbsp;")}'
+    return f'<span style="color:{colour}">{mark}</span>&nbsp;{for_html(text).replace(" ", "&nbsp;")}'

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.plain_label import PlainLabel, plain_tip
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.validate.values import Kind, Row, Wanted
 
@@ -176,7 +176,7 @@ class ValidateView(QWidget):
         self.place.clear()
         for number, (place, name) in enumerate(places):
             self.place.addItem(place)
-            self.place.setItemData(number, name, Qt.ItemDataRole.ToolTipRole)
+            self.place.setItemData(number, plain_tip(name), Qt.ItemDataRole.ToolTipRole)
         self.place.setCurrentText(chosen or "cpu")
 
     def show_working(self, working: bool) -> None:
@@ -215,7 +215,7 @@ class ValidateView(QWidget):
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 if row.bad:
                     item.setForeground(QColor(theme.bad))
-                item.setToolTip(row.detail)
+                item.setToolTip(plain_tip(row.detail))
                 self.table.setItem(number, column, item)
         self._details = [row.detail for row in rows]
         self._on_row_chosen()

@@ -1,0 +1,14 @@
+"""Comma-separated values, for spreadsheets and programs."""
+
+import csv
+from collections.abc import Iterable
+from io import StringIO
+
+from planner_app.foreign_text import for_csv
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """The first row is the header. No cell of a foreign file is worked out as a formula."""
+    written = StringIO()
+    csv.writer(written, lineterminator="\n").writerows([for_csv(cell) for cell in row] for row in rows)
+    return written.getvalue()
