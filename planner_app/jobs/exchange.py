@@ -1,16 +1,19 @@
 """One request and its events, whatever the child does: it ends with exactly one last event."""
 
+import os
 import re
 import signal
 import threading
 import time
 from collections.abc import Generator
 
+from planner_app.jobs.footprint import MOST_ENTRIES
 from planner_app.jobs.process import Child
 from planner_app.jobs.protocol import GIB, Failed, Finished, Limits, Progress, Started
 from planner_app.jobs.stream import AnyEvent, EventReader, Trouble
 
-TICK_SECONDS = 0.05  # how often limits and the wish to cancel are looked at
+TICK_SECONDS = 0.05  # how often limits and a request to cancel are looked at
+THREADS_PER_PROCESSOR = 16  # TensorFlow has several pools of a thread for each
 DYING_SECONDS = 0.5  # a process closes its pipes a moment before it is dead
 
 
@@ -78,7 +81,18 @@ class Exchange:
             raise Trouble(f"The worker said nothing for {limits.silence_seconds:g} s: it hangs, and was stopped.")
         if self._child.memory.read() > limits.memory_bytes:
             raise Trouble(f"The worker needed more than the {gib(limits.memory_bytes)} it was given and was stopped.")
+        self._check_footprint()
         self._child.tail.check()
+
+    def _check_footprint(self) -> None:
+        limits, used = self._limits, self._child.footprint.read()
+        if used.disk_bytes > limits.disk_bytes or used.files > MOST_ENTRIES:
+            most = (
+                f"{gib(limits.disk_bytes)} of files" if used.disk_bytes > limits.disk_bytes else f"{MOST_ENTRIES} files"
+            )
+            raise Trouble(f"The worker wrote more than the {most} it was given and was stopped.")
+        if used.threads > max(limits.threads, THREADS_PER_PROCESSOR * (os.cpu_count() or 1)):
+            raise Trouble(f"The worker started {used.threads} threads, more than it was given, and was stopped.")
 
     def _last_words(self) -> Trouble:
         """The child will say no more. Why?"""

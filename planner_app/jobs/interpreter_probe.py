@@ -5,10 +5,11 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from planner_app.jobs.inherited import clean_environment
 
 SECONDS = 20.0  # a cold disk and a slow start; a Python that is there answers within a tenth of one
 MOST_BYTES = 1 << 16
@@ -80,18 +81,6 @@ def ask(python: str, seconds: float = SECONDS) -> Answer:
     if not ended:
         return Answer(python, trouble=f"did not say what it is within {seconds:g} s")
     return Answer(python, trouble="does not answer as a Python does")
-
-
-def clean_environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the user's shell would give a program: a frozen build puts its own libraries before the system's."""
-    found = dict(os.environ if given is None else given)
-    if not getattr(sys, "frozen", False):
-        return found
-    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
-        found.pop(name, None)
-        if before := found.pop(f"{name}_ORIG", None):
-            found[name] = before
-    return {name: value for name, value in found.items() if not name.startswith("_PYI_")}
 
 
 def _said(command: list[str], seconds: float) -> tuple[bytes, bool]:

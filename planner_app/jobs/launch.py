@@ -7,7 +7,7 @@ from pathlib import Path
 
 import planner_app
 from planner_app.jobs import interpreter as python
-from planner_app.jobs.interpreter_probe import clean_environment
+from planner_app.jobs.inherited import passed_on
 from planner_app.jobs.protocol import Limits
 
 PYTHON_VARIABLE = python.VARIABLE
@@ -35,11 +35,11 @@ def environment(
     more: Mapping[str, str] | None = None,
     inherited: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """The caller's environment, with every place a library may write moved into the child's own folder.
+    """What a worker may know of the caller's environment. Every place a library may write is in the child's own folder.
 
     `more` is what the request itself asks for.
     """
-    given = clean_environment(inherited)
+    given = passed_on(inherited)
     folder = str(home)
     given |= {
         SCRATCH_VARIABLE: folder,

@@ -13,6 +13,7 @@ from planner_app.errors import WorkerError
 from planner_app.files.writing import reason
 from planner_app.jobs import launch
 from planner_app.jobs import workdir as scratch
+from planner_app.jobs.footprint import Footprint
 from planner_app.jobs.group_memory import GroupMemory
 from planner_app.jobs.protocol import Limits
 from planner_app.jobs.stream import Tail
@@ -39,6 +40,7 @@ class Child:
             raise WorkerError(f"The worker {command[0]!r} could not be started: {error.strerror}.") from error
         self.tail = Tail()
         self.memory = GroupMemory(self._popen.pid)
+        self.footprint = Footprint(self._popen.pid, self._scratch.home)
         self.output_closed = False
         self.ended = False
         self._reaping = threading.Lock()

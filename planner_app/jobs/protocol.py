@@ -38,6 +38,8 @@ class Limits(Struct, frozen=True, kw_only=True):
         silence_seconds: The longest time without an event, for work that reports as it goes: longer means it hangs.
         file_bytes: The largest file the child may write.
         files: Open at the same time.
+        disk_bytes: All files of the child together, also those without a name.
+        threads: Running at the same time; more where the machine has many processors.
     """
 
     memory_bytes: int
@@ -47,6 +49,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     data_bytes: int | None = None
     file_bytes: int = GIB
     files: int = 1024
+    disk_bytes: int = 2 * GIB
+    threads: int = 1024
 
 
 class Request(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
@@ -78,7 +82,15 @@ class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Read and check a model file, without TensorFlow. Answers with a `CheckedModel`."""
 
     # Hashing 100 GB takes minutes and reports as it goes; libhdf5 in an endless loop reports nothing.
-    limits: ClassVar[Limits] = Limits(memory_bytes=GIB, seconds=600, silence_seconds=15, data_bytes=2 * GIB)
+    limits: ClassVar[Limits] = Limits(
+        memory_bytes=GIB,
+        seconds=600,
+        silence_seconds=15,
+        data_bytes=2 * GIB,
+        file_bytes=16 * MIB,
+        disk_bytes=64 * MIB,
+        threads=64,
+    )
 
     path: str
     custom: str | None = None
@@ -161,7 +173,12 @@ class Measure(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
     # A step that is not over after half an hour is not going to be.
     limits: ClassVar[Limits] = Limits(
-        memory_bytes=64 * GIB, seconds=24 * 3600, silence_seconds=1800, file_bytes=16 * GIB, files=65536
+        memory_bytes=64 * GIB,
+        seconds=24 * 3600,
+        silence_seconds=1800,
+        file_bytes=16 * GIB,
+        disk_bytes=64 * GIB,
+        files=65536,
     )
 
     model: CheckedModel

@@ -1,12 +1,12 @@
-"""A real worker, with the deeds of deeds.py in place of the real handlers. With "without": on a system that has no
-sandbox; with "pretending": on one that says it has and has not."""
+"""A real worker, with the deeds of deeds.py in place of the real handlers. With "without" and names of layers of the
+sandbox: on a system that lacks them; with "pretending": on one that says it has them and has not."""
 
 import errno
 import sys
 
 import asking  # noqa: F401 - the loop knows the requests that exist
 
-from planner_app.worker.confine import landlock, seccomp
+from planner_app.worker.confine import landlock, seccomp, syscalls
 from planner_app.worker.serve import serve
 
 
@@ -19,8 +19,12 @@ def absent(*_, **__):
     raise OSError(errno.ENOSYS, "Function not implemented")
 
 
-if "without" in sys.argv:
-    landlock.apply = seccomp.apply = absent
-if "pretending" in sys.argv:
-    landlock.apply = seccomp.apply = lambda *_, **__: 7
+LAYERS = {
+    "landlock": (landlock, "apply"),
+    "seccomp": (seccomp, "apply"),
+    "capabilities": (syscalls, "drop_capabilities"),
+}
+chosen = [layer for name, layer in LAYERS.items() if name in sys.argv]
+for module, name in chosen:
+    setattr(module, name, absent if "without" in sys.argv else lambda *_, **__: 7)
 serve(AnyDeed())

@@ -1,9 +1,11 @@
 """What a worker can do, good and bad."""
 
 import ctypes
+import fcntl
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -147,6 +149,20 @@ def breaks_out(request, report):
         "fork": outcome(os.fork),
         "signal": outcome(lambda: os.kill(os.getppid(), 0)),
         "parent": outcome(lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes()),
+        "time stamps": outcome(lambda: os.utime(outside / "secret", (0, 0))),
+        "time stamps of a folder": outcome(lambda: os.utime(outside)),
+        "owner of a pipe": outcome(lambda: fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())),
+        "owner of a pipe, in full": outcome(lambda: fcntl.fcntl(os.pipe()[0], 15, struct.pack("=ii", 1, os.getppid()))),
+        "lease": outcome(lambda: fcntl.fcntl(os.open(request.read[0], os.O_RDONLY), 1024, 0)),
+        "attributes": outcome(lambda: fcntl.ioctl(os.open(request.read[0], os.O_RDONLY), 0x40086602, bytes(8))),
+        "priority": outcome(lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)),
+        "processor": outcome(lambda: os.sched_setaffinity(os.getppid(), {0})),
+        "scheduler": outcome(lambda: os.sched_setscheduler(os.getppid(), os.SCHED_BATCH, os.sched_param(0))),
+        "others": outcome(lambda: list(Path("/proc").iterdir())),
+        "command of the parent": outcome(lambda: Path(f"/proc/{os.getppid()}/cmdline").read_bytes()),
+        "first process": outcome(lambda: Path("/proc/1/status").read_text()),
+        "netlink": outcome(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)),
+        "pair": outcome(lambda: os.link(request.read[0], outside / "linked")),
         "limit": outcome(lambda: __import__("resource").setrlimit(4, (1 << 40, 1 << 40))),
         "own folder": outcome(lambda: Path(os.environ["TMPDIR"], "file").write_text("x")),
         "named file": outcome(lambda: Path(request.read[0]).read_text()),
@@ -169,6 +185,35 @@ def writes_much(request, report):
     with Path(os.environ["TMPDIR"], "big").open("wb") as file:
         for _ in range(64):
             file.write(bytes(1 << 20))
+
+
+def writes_many_files(request, report):
+    for number in range(100_000):
+        Path(os.environ["TMPDIR"], str(number)).write_bytes(bytes(1 << 18))
+        time.sleep(0.001)
+
+
+def writes_removed_files(request, report):
+    kept = []
+    for number in range(1000):
+        file = Path(os.environ["TMPDIR"], str(number))
+        kept.append(file.open("wb"))
+        kept[-1].write(bytes(1 << 20))
+        kept[-1].flush()
+        file.unlink()
+        time.sleep(0.005)
+
+
+def fills_memory_files(request, report):
+    for number in range(1000):
+        os.write(os.memfd_create(f"memory {number}"), bytes(1 << 20))
+        time.sleep(0.005)
+
+
+def starts_threads(request, report):
+    for _ in range(4000):
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+    time.sleep(600)
 
 
 def environment(request, report):

@@ -6,7 +6,7 @@ import struct
 
 PR_SET_NO_NEW_PRIVS = 38
 CAPABILITIES_VERSION = 0x20080522
-CAP_DAC_READ_SEARCH = 1 << 2
+KEPT = 1 << 2  # CAP_DAC_READ_SEARCH
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -28,14 +28,28 @@ def prctl(option: int, value: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
+def capabilities() -> int:
+    """Those in effect, as bits."""
+    sets = _capabilities()
+    return sets[0] | sets[3] << 32
+
+
 def drop_capabilities() -> None:
     """Root, as in many a container, keeps one privilege: to read files that belong to others, such as the user's model.
     With the rest it could look into other processes in spite of Landlock. Nobody else has any."""
-    header = ctypes.create_string_buffer(struct.pack("=Ii", CAPABILITIES_VERSION, 0))
-    sets = ctypes.create_string_buffer(24)
-    if _libc.capget(header, sets) != 0:
-        raise OSError(ctypes.get_errno(), "capget failed")
-    kept = struct.unpack("=6I", sets.raw)[1] & CAP_DAC_READ_SEARCH  # of those permitted now
-    sets.raw = struct.pack("=6I", kept, kept, 0, 0, 0, 0)
-    if _libc.capset(header, sets) != 0:
+    kept = _capabilities()[1] & KEPT  # of those permitted now
+    sets = ctypes.create_string_buffer(struct.pack("=6I", kept, kept, 0, 0, 0, 0))
+    if _libc.capset(_header(), sets) != 0:
         raise OSError(ctypes.get_errno(), "capset failed")
+
+
+def _capabilities() -> tuple[int, ...]:
+    """Effective, permitted, inheritable; the lower half of each, then the upper half of each."""
+    sets = ctypes.create_string_buffer(24)
+    if _libc.capget(_header(), sets) != 0:
+        raise OSError(ctypes.get_errno(), "capget failed")
+    return struct.unpack("=6I", sets.raw)
+
+
+def _header() -> "ctypes.Array[ctypes.c_char]":
+    return ctypes.create_string_buffer(struct.pack("=Ii", CAPABILITIES_VERSION, 0))
