@@ -145,10 +145,10 @@ class App(QObject):
                 return panel
         return self.panels["Chart"]
 
-    def attempt(self, deed: Callable[[], object]) -> None:
+    def attempt(self, action: Callable[[], object]) -> None:
         """Do it; say why if it can't be done."""
         try:
-            deed()
+            action()
         except PlannerError as error:
             warn(self.window, str(error))
 

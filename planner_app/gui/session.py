@@ -20,7 +20,7 @@ from planner_app.gui.background.answers import Answers, EstimateOf
 from planner_app.gui.background.learnt import Lessons
 from planner_app.gui.background.opening import Opening
 from planner_app.gui.background.task import Task
-from planner_app.gui.background.traces import Traces, Wish
+from planner_app.gui.background.traces import TraceRequest, Traces
 from planner_app.gui.choice import BATCH, Choice, SetupChanges
 from planner_app.gui.history import History
 from planner_app.planner.opening import Opened
@@ -57,8 +57,8 @@ class Session(QObject):
         self._memories: dict[StepSetup, Memory] = {}
         self._troubles: dict[StepSetup, str] = {}
         self._also: dict[str, tuple[StepSetup, ...]] = {}
-        self._opening, self._traces = Opening(), Traces()
         self._tasks: list[Task] = []
+        self._opening, self._traces = Opening(self.start), Traces()
         self._opening.opened.connect(self._on_opened)
         self._opening.failed.connect(self._on_open_failed)
         self._opening.progressed.connect(self._on_open_progressed)
@@ -185,7 +185,7 @@ class Session(QObject):
         """Ask for the lines of the choice that are not there yet, then for what panels need beside them."""
         if self._tracer is not None:
             steps = dict.fromkeys(chain(self.choice.steps(), *self._also.values()))
-            self._traces.want(Wish(self._tracer, tuple(steps), _top_bytes(self.choice)))
+            self._traces.want(TraceRequest(self._tracer, tuple(steps), _top_bytes(self.choice)))
 
     def trace_also(self, asker: str, steps: tuple[StepSetup, ...]) -> None:
         """What `asker` needs beside the chart's lines; what it asked for before is not wanted any more."""
@@ -193,8 +193,13 @@ class Session(QObject):
             self._also[asker] = steps
             self.trace()
 
+    @property
+    def idle(self) -> bool:
+        """Whether no task runs, not even one that was dropped and is about to end."""
+        return not any(task.alive for task in self._tasks)
+
     def start(self, task: Task) -> None:
-        """A panel's own work, ended with the session at the latest."""
+        """Work beside that of traces and answers, ended with the session at the latest."""
         self._tasks = [each for each in self._tasks if each.alive] + [task]
         task.start()
 
@@ -202,7 +207,6 @@ class Session(QObject):
         """End all work; no process is left afterwards."""
         for task in self._tasks:
             task.drop()
-        self._opening.close()
         self._traces.close()
         self.answers.close()
         for task in self._tasks:

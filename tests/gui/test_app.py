@@ -187,7 +187,7 @@ def test_that_opening_and_cancelling_a_hundred_times_leaves_nothing(children, ap
             app.open_demo()
             QTest.qWait(number % 5)
             app.session.cancel()
-        wait(lambda: app.session._opening.idle)
+        wait(lambda: app.session.idle)
 
     cycle(5)
     before = count()

@@ -106,7 +106,7 @@ def test_that_a_file_is_read_in_the_background_and_the_window_goes_on(
     path.write_bytes(b"step 17: loss 0.25, all is well with this training so far\n" * 400_000 + LOG.encode())
     moved = []
     view.file_given.emit(str(path))
-    panel.errand.progressed.connect(moved.append)
+    panel.slot.progressed.connect(moved.append)
     assert panel.busy and view.cancel.isVisible()
     wait(lambda: panel.values.found is not None)
     assert panel.values.found.layer == "block1_conv2"

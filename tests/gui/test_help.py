@@ -154,9 +154,9 @@ def test_that_this_computer_is_looked_at_in_the_background(app: App, tmp_path: P
 def test_that_a_look_that_is_closed_ends_its_worker(app: App):
     app.actions.help.check_computer()
     app.actions.help.checkup.close()
-    assert app.actions.help._task is None
+    assert not app.actions.help._slot.busy
     app.window.close()
-    assert not any(task.alive for task in app.session._tasks)
+    assert app.session.idle
 
 
 def test_that_the_help_has_its_pictures(app: App, appearance: Appearance, take_pictures: Callable):

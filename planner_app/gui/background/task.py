@@ -2,33 +2,30 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from planner_app.errors import Cancelled, PlannerError
 from planner_app.jobs.protocol import Progress
 
-OnProgress = Callable[[Progress], None]
-
 
 class Task(QObject):
-    """One deed, done once. Exactly one of `finished`, `failed` and `stopped` comes last; none after `drop`."""
+    """Work done once. Exactly one of `finished`, `failed` and `stopped` comes last; none after `drop`."""
 
-    progressed = Signal(object)  # Progress
+    progressed = Signal(Progress)
     told = Signal(object)  # a part of the result, as soon as it is there
-    finished = Signal(object)
+    finished = Signal(object)  # what the work returned
     failed = Signal(str, str)  # a sentence, and detail
     stopped = Signal()
     _handed = Signal(object)
     _ended = Signal(object)
 
-    def __init__(self, deed: Callable[["Task"], Any]) -> None:
-        """`deed` is called in the thread with this task: it calls `tell` and `hand_over`, and heeds `cancelled`."""
+    def __init__(self, work: Callable[["Task"], object]) -> None:
+        """`work` is called in the thread with this task: it calls `tell` and `hand_over`, and heeds `cancelled`."""
         super().__init__()
         self.cancelled = threading.Event()
         self._dropped = False
-        self._deed = deed
+        self._work = work
         self._thread = threading.Thread(target=self._run)
         self._handed.connect(self._on_handed)
         self._ended.connect(self._on_ended)
@@ -61,7 +58,7 @@ class Task(QObject):
 
     def _run(self) -> None:
         try:
-            self._ended.emit(self._deed(self))
+            self._ended.emit(self._work(self))
         except PlannerError as error:
             self._ended.emit(error)
         except Exception as error:  # a bug: told where the work was asked for, with what is known of it

@@ -18,7 +18,7 @@ MOST_BATCH = 1 << 17  # of one GPU, on a chart
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TraceRequest:
     """Memory of these steps, over batches until it exceeds `up_to_bytes`."""
 
     tracer: Tracer
@@ -37,31 +37,31 @@ class _Lane:
 
 
 class Traces(QObject):
-    """Signals carry the tracer that a wish came with: an answer for a model that is gone is told by it."""
+    """Signals carry the tracer that a request came with: an answer for a model that is gone is told by it."""
 
-    traced = Signal(object, object, object)  # tracer, step, memory: again when more batches are known
-    failed = Signal(object, object, str)  # tracer, step, why
+    traced = Signal(Tracer, StepSetup, Memory)  # again when more batches are known
+    failed = Signal(Tracer, StepSetup, str)  # why
     progressed = Signal(int, int, str)  # steps done, wanted, and what is being done
 
     def __init__(self, lanes: int = LANES) -> None:
         super().__init__()
         self._changed = threading.Condition()
-        self._wish: Wish | None = None
+        self._request: TraceRequest | None = None
         self._done: set[tuple[Tracer, StepSetup, int]] = set()
         self._closed = False
         self._lanes = [_Lane() for _ in range(lanes)]
         self._threads: list[threading.Thread] = []
 
-    def want(self, wish: Wish | None) -> None:
+    def want(self, request: TraceRequest | None) -> None:
         """From now on this, and nothing else. What is being made and still wanted goes on."""
         with self._changed:
-            if wish is None or (self._wish is not None and wish.tracer is not self._wish.tracer):
+            if request is None or (self._request is not None and request.tracer is not self._request.tracer):
                 self._done.clear()
-            self._wish = wish
+            self._request = request
             for lane in self._lanes:
                 if lane.step is not None and not self._wanted(lane):
                     lane.cancelled.set()
-            if wish is not None and not self._threads and not self._closed:
+            if request is not None and not self._threads and not self._closed:
                 self._threads = [threading.Thread(target=self._serve, args=(lane,)) for lane in self._lanes]
                 for thread in self._threads:
                     thread.start()
@@ -80,8 +80,8 @@ class Traces(QObject):
             lane.worker.close()
 
     def _wanted(self, lane: _Lane) -> bool:
-        wish = self._wish
-        return wish is not None and lane.tracer is wish.tracer and lane.step in wish.steps
+        request = self._request
+        return request is not None and lane.tracer is request.tracer and lane.step in request.steps
 
     def _serve(self, lane: _Lane) -> None:
         while self._serve_once(lane):
@@ -91,11 +91,11 @@ class Traces(QObject):
         with self._changed:
             while not self._closed and not self._next(lane):
                 self._changed.wait()
-            if self._closed or self._wish is None:
+            if self._closed or self._request is None:
                 return False
-            wish = self._wish
+            request = self._request
             lane.cancelled = threading.Event()
-        self._make(lane, wish)
+        self._make(lane, request)
         with self._changed:
             lane.step = lane.tracer = None
             self._say()
@@ -103,22 +103,22 @@ class Traces(QObject):
 
     def _next(self, lane: _Lane) -> bool:
         """Take the first step that is wanted, not done, and not of a group another lane is busy with."""
-        wish = self._wish
-        if wish is None:
+        request = self._request
+        if request is None:
             return False
-        busy = [other.step for other in self._lanes if other is not lane and other.tracer is wish.tracer]
-        groups = alike(wish.steps)
+        busy = [other.step for other in self._lanes if other is not lane and other.tracer is request.tracer]
+        groups = alike(request.steps)
         groups.sort(key=lambda group: lane.last not in group)  # its worker has that step traced already
         for group in groups:
             if any(step in group for step in busy):
                 continue
             for step in group:
-                if (wish.tracer, step, wish.up_to_bytes) not in self._done:
-                    lane.step, lane.last, lane.tracer = step, step, wish.tracer
+                if (request.tracer, step, request.up_to_bytes) not in self._done:
+                    lane.step, lane.last, lane.tracer = step, step, request.tracer
                     return True
         return False
 
-    def _make(self, lane: _Lane, wish: Wish) -> None:
+    def _make(self, lane: _Lane, request: TraceRequest) -> None:
         step = lane.step
         if step is None:
             return
@@ -129,17 +129,17 @@ class Traces(QObject):
                 self._say()
 
         try:
-            memory = wish.tracer.trace(step, lane.worker, on_progress, lane.cancelled)
-            self._measure_out(lane, wish, step, memory)
+            memory = request.tracer.trace(step, lane.worker, on_progress, lane.cancelled)
+            self._measure_out(lane, request, step, memory)
         except Cancelled:
             return
         except PlannerError as error:
-            self.failed.emit(wish.tracer, step, str(error))
+            self.failed.emit(request.tracer, step, str(error))
         with self._changed:
-            if self._wish is not None and self._wish.tracer is wish.tracer:
-                self._done.add((wish.tracer, step, wish.up_to_bytes))
+            if self._request is not None and self._request.tracer is request.tracer:
+                self._done.add((request.tracer, step, request.up_to_bytes))
 
-    def _measure_out(self, lane: _Lane, wish: Wish, step: StepSetup, memory: Memory) -> None:
+    def _measure_out(self, lane: _Lane, request: TraceRequest, step: StepSetup, memory: Memory) -> None:
         """Points over the batch, until they leave the chart."""
         known = {point.batch for point in memory.points}
         for batch in anchors(MOST_BATCH):
@@ -147,18 +147,18 @@ class Traces(QObject):
                 raise Cancelled("Cancelled.")
             new = batch not in known
             point = memory.point(batch)
-            if point.in_use_bytes > wish.up_to_bytes:
+            if point.in_use_bytes > request.up_to_bytes:
                 break
             if new and batch in (1, 8, 64, 512):
-                self.traced.emit(wish.tracer, step, memory)
-        wish.tracer.keep()
-        self.traced.emit(wish.tracer, step, memory)
+                self.traced.emit(request.tracer, step, memory)
+        request.tracer.keep()
+        self.traced.emit(request.tracer, step, memory)
 
     def _say(self) -> None:
-        wish = self._wish
-        if wish is None:
+        request = self._request
+        if request is None:
             self.progressed.emit(0, 0, "")
             return
-        done = sum((wish.tracer, step, wish.up_to_bytes) in self._done for step in wish.steps)
+        done = sum((request.tracer, step, request.up_to_bytes) in self._done for step in request.steps)
         texts = [lane.text for lane in self._lanes if lane.step is not None and lane.text]
-        self.progressed.emit(done, len(wish.steps), texts[0] if texts else "")
+        self.progressed.emit(done, len(request.steps), texts[0] if texts else "")

@@ -10,7 +10,7 @@ from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Setup
 from planner_app.errors import PlannerError, SetupError
 from planner_app.files.devices.catalogue import catalogue
-from planner_app.gui.background.errand import Errand
+from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.background.task import Task
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel, Table
@@ -33,7 +33,7 @@ class AdvicePresenter(QObject):
     def __init__(self, session: Session, view: AdviceView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self.errand = Errand(session, self)
+        self.slot = TaskSlot(session.start, self)
         self._advice: Advice | None = None
         self._asked_at: tuple[Setup, Device] | None = None  # what was chosen when the list was asked for
         self._asking_at = self._chosen()  # the same, of the list that is being worked out
@@ -44,11 +44,11 @@ class AdvicePresenter(QObject):
         session.model_changed.connect(self._on_model_changed)
         for signal in (session.choice_changed, session.memories_changed, view.shown):
             signal.connect(self._refresh)
-        self.errand.progressed.connect(self._on_progressed)
-        self.errand.told.connect(self._on_told)
-        self.errand.failed.connect(self._on_failed)
-        self.errand.stopped.connect(self._on_stopped)
-        self.errand.ended.connect(lambda: view.show_working(False))
+        self.slot.progressed.connect(self._on_progressed)
+        self.slot.told.connect(self._on_told)
+        self.slot.failed.connect(self._on_failed)
+        self.slot.stopped.connect(self._on_stopped)
+        self.slot.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(lambda: view.set_theme(appearance.theme))
         view.work_clicked.connect(self._on_work_clicked)
         view.cancel_clicked.connect(self._on_cancel_clicked)
@@ -57,7 +57,7 @@ class AdvicePresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self.errand.busy
+        return self.slot.busy
 
     def table(self) -> Table:
         if self._advice is None:
@@ -128,14 +128,14 @@ class AdvicePresenter(QObject):
             self._view.show_trouble(str(error))
             return
 
-        def deed(task: Task) -> Advice:
+        def work(task: Task) -> Advice:
             found = advice_for(
                 tracer, want, taught=taught, on_progress=task.tell, on_part=task.hand_over, cancelled=task.cancelled
             )
             tracer.keep()
             return found
 
-        self._start(deed)
+        self._start(work)
         self._view.show_working(True)
 
     def _follow(self) -> None:
@@ -147,14 +147,14 @@ class AdvicePresenter(QObject):
         want, taught = self._want(self._session.choice.setup), self._session.lessons.taught
         self._start(lambda _: advise(want, dict(tracer.known), taught=taught))
 
-    def _start(self, deed: Callable[[Task], Advice]) -> None:
+    def _start(self, work: Callable[[Task], Advice]) -> None:
         self._asking_at = self._chosen()
-        self.errand.run(deed, self._on_finished)
+        self.slot.run(work, self._on_finished)
 
     def _on_cancel_clicked(self) -> None:
-        if self.errand.busy:
+        if self.slot.busy:
             self._view.say("Cancelling …")
-            self.errand.cancel()
+            self.slot.cancel()
 
     def _on_progressed(self, event: Progress) -> None:
         ways = 0 if self._advice is None else len(self._advice.options)
@@ -183,7 +183,7 @@ class AdvicePresenter(QObject):
             self._session.choose(lambda choice: replace(choice, setup=setup, device=device))
 
     def _on_model_changed(self) -> None:
-        self.errand.drop()
+        self.slot.drop()
         self._advice = self._asked_at = self._tried = None
         self._view.set_open(self._session.opened is not None)
         self._refresh()

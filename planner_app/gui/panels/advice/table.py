@@ -33,8 +33,8 @@ class AfterDelegate(BarDelegate):
 
 
 class AdviceTable(QTableWidget):
-    row_chosen = Signal(object)  # Row, or None
-    row_used = Signal(object)
+    row_chosen = Signal(Row)  # or None
+    row_used = Signal(Row)
 
     def __init__(self) -> None:
         super().__init__(0, len(COLUMNS))

@@ -27,7 +27,7 @@ IN_ENVIRONMENT = "No setup can say this: copy the lines into your script."
 class AdviceView(QWidget):
     work_clicked = Signal()
     cancel_clicked = Signal()
-    applied = Signal(object)  # Row
+    applied = Signal(Row)
     shown = Signal()
 
     def __init__(self, theme: Theme) -> None:

@@ -13,7 +13,7 @@ SAMPLE = QSize(26, 12)
 
 
 class Legend(QWidget):
-    toggled = Signal(object, bool)  # the key of an entry, and whether it is on
+    toggled = Signal(object, bool)  # the key of an entry, a precision or a GPU count, and whether it is on
 
     def __init__(self) -> None:
         super().__init__()

@@ -21,8 +21,8 @@ STEPS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, 
 
 
 class ChartView(QWidget):
-    picked = Signal(object, float)  # a line's key, and the batch on it
-    hovered = Signal(object, float, QPoint)
+    picked = Signal(tuple, float)  # a line's key, and the batch on it
+    hovered = Signal(tuple, float, QPoint)
     left = Signal()
     stepped = Signal(int, int)  # arrow keys: to the right, upwards
 

@@ -5,6 +5,7 @@ from datetime import date
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
+from planner_app.core.hardware.device import Device
 from planner_app.foreign_text import for_html
 from planner_app.gui.look.index import Index
 from planner_app.gui.look.plain_label import plain_tip
@@ -22,7 +23,7 @@ TIPS = (
 
 
 class DevicesModel(QAbstractTableModel):
-    toggled = Signal(object, bool)  # a device, and whether it is to be drawn
+    toggled = Signal(Device, bool)  # and whether it is to be drawn
 
     def __init__(self, parent: QObject | None = None, today: Callable[[], date] = date.today) -> None:
         super().__init__(parent)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from planner_app.core.hardware.device import Device
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.devices.delegate import DevicesDelegate
@@ -30,7 +31,7 @@ HELP = (
 class DevicesList(QTreeView):
     """Space draws a device or leaves it out, Enter, a double click or its radio mark chooses it."""
 
-    chosen = Signal(object)  # a device
+    chosen = Signal(Device)
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,8 +109,8 @@ class DevicesList(QTreeView):
 
 
 class DevicesView(QWidget):
-    toggled = Signal(object, bool)  # a device, and whether its capacity is to be drawn
-    chosen = Signal(object)
+    toggled = Signal(Device, bool)  # and whether its capacity is to be drawn
+    chosen = Signal(Device)
     searched = Signal(str)
     given = Signal(str)  # a device as somebody wrote it
     shown = Signal(bool)

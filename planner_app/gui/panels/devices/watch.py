@@ -12,7 +12,7 @@ EVERY_SECONDS = 2.0
 
 
 class MachineWatch(QObject):
-    looked = Signal(object)  # Machine
+    looked = Signal(Machine)
 
     def __init__(self, look: Callable[[], Machine], parent: QObject | None = None) -> None:
         super().__init__(parent)

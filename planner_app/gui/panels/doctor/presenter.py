@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog
@@ -10,17 +11,18 @@ from planner_app.core.doctor import Diagnosis
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Setup
 from planner_app.errors import DeviceError
-from planner_app.gui.background.errand import Errand
+from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.background.task import Task
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel, Table
-from planner_app.gui.panels.doctor import deeds
+from planner_app.gui.panels.doctor import tasks
 from planner_app.gui.panels.doctor.values import Beside, DoctorValues, Log, fill_text
 from planner_app.gui.panels.doctor.view import DoctorView
 from planner_app.gui.session import Session
 from planner_app.jobs.protocol import Progress
 from planner_app.planner.diagnose import device_in_log, filled_in
 
+Result = TypeVar("Result")
 LOGS = "Logs (*.log *.txt *.out *.err);;All files (*)"
 
 
@@ -28,7 +30,7 @@ class DoctorPresenter(QObject):
     def __init__(self, session: Session, view: DoctorView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self.errand = Errand(session, self)
+        self.slot = TaskSlot(session.start, self)
         self._log: Log | None = None
         self._layers: tuple[str, ...] = ()  # that the log was read with
         self._found: Diagnosis | None = None
@@ -37,10 +39,10 @@ class DoctorPresenter(QObject):
         for signal in (session.model_changed, view.shown):
             signal.connect(self._on_model_changed)
         session.choice_changed.connect(self._show)
-        self.errand.progressed.connect(self._on_progressed)
-        self.errand.failed.connect(self._on_failed)
-        self.errand.stopped.connect(self._on_stopped)
-        self.errand.ended.connect(lambda: view.show_working(False))
+        self.slot.progressed.connect(self._on_progressed)
+        self.slot.failed.connect(self._on_failed)
+        self.slot.stopped.connect(self._on_stopped)
+        self.slot.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(lambda: view.set_theme(appearance.theme))
         view.file_given.connect(self.read_file)
         view.text_given.connect(self._on_text_given)
@@ -52,7 +54,7 @@ class DoctorPresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self.errand.busy
+        return self.slot.busy
 
     def table(self) -> Table:
         evidence = self._found.evidence if self._found is not None else ()
@@ -66,9 +68,9 @@ class DoctorPresenter(QObject):
 
     def _read(self, log: Log) -> None:
         self._log, self._found, self._beside = log, None, None
-        self._layers = layers = deeds.layers_of(self._session.description)
+        self._layers = layers = tasks.layers_of(self._session.description)
 
-        self._start(lambda task: deeds.read(log, layers, task), self._on_read)
+        self._start(lambda task: tasks.read(log, layers, task), self._on_read)
         self._show()
 
     def _on_read(self, found: Diagnosis) -> None:
@@ -82,7 +84,7 @@ class DoctorPresenter(QObject):
         wanted, description, tracer = self._wanted(), session.description, session.tracer
         if found is None or wanted is None or description is None or tracer is None:
             return
-        self._start(lambda task: deeds.beside(found, tracer, description, wanted, task), self._on_compared)
+        self._start(lambda task: tasks.beside(found, tracer, description, wanted, task), self._on_compared)
 
     def _on_compared(self, beside: Beside) -> None:
         self._beside = beside if beside.compared is not None or beside.trouble else None
@@ -113,8 +115,8 @@ class DoctorPresenter(QObject):
             self.values = values
             self._view.show_values(values, self._appearance.theme)
 
-    def _start(self, deed: Callable[[Task], object], finished: Callable[..., None]) -> None:
-        self.errand.run(deed, finished)
+    def _start(self, work: Callable[[Task], Result], finished: Callable[[Result], None]) -> None:
+        self.slot.run(work, finished)
         self._view.show_working(True)
 
     # What is heard
@@ -131,15 +133,15 @@ class DoctorPresenter(QObject):
             self.read_file(path)
 
     def _on_cleared(self) -> None:
-        self.errand.drop()
+        self.slot.drop()
         self._view.empty()
         self._log = self._found = self._beside = None
         self._show()
 
     def _on_cancel_clicked(self) -> None:
-        if self.errand.busy:
+        if self.slot.busy:
             self._view.say("Cancelling …")
-            self.errand.cancel()
+            self.slot.cancel()
 
     def _on_fill_clicked(self) -> None:
         if (wanted := self._wanted()) is not None:
@@ -158,13 +160,13 @@ class DoctorPresenter(QObject):
     def _on_model_changed(self) -> None:
         """Layers are named as the open model names them, and the estimate is that model's."""
         if self._session.opened is None and self._beside is not None:
-            self.errand.drop()
+            self.slot.drop()
             self._beside = None
             self._show()
         elif (
             self._log is not None
             and self._view.isVisible()
-            and deeds.layers_of(self._session.description) != self._layers
+            and tasks.layers_of(self._session.description) != self._layers
         ):
             self._read(self._log)
 

@@ -52,7 +52,7 @@ def _short(number: float) -> str:
 
 
 class ScatterView(QWidget):
-    picked = Signal(object)  # the key of an offer
+    picked = Signal(tuple)  # the key of an offer
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

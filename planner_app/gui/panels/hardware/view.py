@@ -29,8 +29,8 @@ STEPS = next(number for number, column in enumerate(COLUMNS) if column.title == 
 
 
 class OptionsTable(QTableView):
-    selected = Signal(object)  # an option, or None
-    used = Signal(object)
+    selected = Signal(Option)  # or None
+    used = Signal(Option)
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,9 +85,9 @@ class OptionsTable(QTableView):
 
 class HardwareView(QWidget):
     limits_changed = Signal()
-    selected = Signal(object)  # an option: its capacity is to be drawn
-    picked = Signal(object)  # a dot's key
-    used = Signal(object)  # an option: it is to be the chosen setup
+    selected = Signal(Option)  # its capacity is to be drawn
+    picked = Signal(tuple)  # a dot's key
+    used = Signal(Option)  # it is to be the chosen setup
     report_wanted = Signal()
     shown = Signal(bool)
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
-from planner_app.gui.background.task import Task
+from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.panels.help.pages import KEYS, Key, keys_page, pages
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ class HelpPresenter(QObject):
         self._app = app
         self.guide: GuideWindow | None = None
         self.checkup: CheckupView | None = None
-        self._task: Task | None = None
+        self._slot = TaskSlot(app.session.start, self)
+        self._slot.progressed.connect(self._on_progressed)
+        self._slot.failed.connect(self._on_failed)
         app.appearance.changed.connect(self._on_theme_changed)
 
     def show_guide(self, name: str = "start") -> None:
@@ -56,7 +58,7 @@ class HelpPresenter(QObject):
         if self.checkup is None:
             self.checkup = CheckupView(self._app.window, self._app.appearance.theme)
             self.checkup.again_clicked.connect(self._look)
-            self.checkup.finished.connect(self._drop)
+            self.checkup.finished.connect(self._slot.drop)
         self.checkup.show()
         self.checkup.raise_()
         self._look()
@@ -65,15 +67,10 @@ class HelpPresenter(QObject):
         from planner_app.core.checkup import Screen, checkup  # the window need not wait for them
         from planner_app.planner.look import look_around
 
-        self._drop()
         assert self.checkup is not None
         screen = Screen(qt_version, QGuiApplication.platformName())
         self.checkup.show_working("looking around")
-        self._task = Task(lambda task: checkup(look_around(screen, task.tell, task.cancelled)))
-        self._task.progressed.connect(self._on_progressed)
-        self._task.finished.connect(self._on_found)
-        self._task.failed.connect(self._on_failed)
-        self._app.session.start(self._task)
+        self._slot.run(lambda task: checkup(look_around(screen, task.tell, task.cancelled)), self._on_found)
 
     def _on_progressed(self, event: Progress) -> None:
         if self.checkup is not None:
@@ -86,11 +83,6 @@ class HelpPresenter(QObject):
     def _on_found(self, findings: tuple[Finding, ...]) -> None:
         if self.checkup is not None:
             self.checkup.show_findings(findings)
-
-    def _drop(self) -> None:
-        if self._task is not None:
-            self._task.drop()
-            self._task = None
 
     def _on_theme_changed(self) -> None:
         if self.checkup is not None:

@@ -83,7 +83,7 @@ class LargestDelegate(QStyledItemDelegate):
 
 
 class LargestTable(QTableView):
-    chosen = Signal(object)  # a cell
+    chosen = Signal(Cell)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class LargestTable(QTableView):
 
 
 class LargestView(QWidget):
-    chosen = Signal(object)  # a cell
+    chosen = Signal(Cell)
     shown = Signal()
 
     def __init__(self, theme: Theme) -> None:

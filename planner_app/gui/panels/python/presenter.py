@@ -6,6 +6,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.background.task import Task
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.python.view import PythonView
@@ -21,43 +22,35 @@ class PythonPresenter(QObject):
 
     def __init__(self, session: Session, view: PythonView, appearance: Appearance) -> None:
         super().__init__(view)
-        self._session, self._view, self._appearance = session, view, appearance
-        self._check: Task | None = None
-        view.wished.connect(self._on_wished)
+        self._view, self._appearance = view, appearance
+        self._checking, self._looking = TaskSlot(session.start, self), TaskSlot(session.start, self)
+        self._looking.told.connect(self._on_found)
+        view.path_changed.connect(self._on_path_changed)
         view.taken.connect(self.chosen)
-        view.finished.connect(self._drop)
-        self._look = Task(_look)
-        self._look.told.connect(self._on_found)
-        session.start(self._look)
-        self._on_wished(view.wish())
+        for slot in (self._checking, self._looking):
+            view.finished.connect(slot.drop)
+        self._looking.run(_look, lambda _: None)
+        self._on_path_changed(view.chosen_path())
 
-    def _on_wished(self, path: str) -> None:
-        if self._check is not None:
-            self._check.drop()
+    def _on_path_changed(self, path: str) -> None:
+        self._checking.drop()
         self._view.show_checking()
         if self._view.named.isChecked() and not path:
             self._view.show_result("Name a Python, or take one of those above.", None)
             return
-        self._check = Task(partial(_checked, path))
-        self._check.finished.connect(self._on_checked)
-        self._session.start(self._check)
+        self._checking.run(partial(_checked, path), self._on_checked)
 
     def _on_checked(self, found: Python) -> None:
         theme = self._appearance.theme
         if found.problem:
             # To look for one is no mistake, though there is none yet.
-            self._view.show_result(found.problem, theme.bad, usable=not self._view.wish())
+            self._view.show_result(found.problem, theme.bad, usable=not self._view.chosen_path())
         else:
             self._view.show_result(f"This will do: {found.path} has {found.summary}.", theme.good, usable=True)
 
     def _on_found(self, found: Python) -> None:
         lacks = ", ".join(f"no {need.title}" for need in python.lacking(found.packages))
         self._view.add_found(found.path, ", ".join(filter(None, (found.summary, lacks))))
-
-    def _drop(self) -> None:
-        for task in (self._look, self._check):
-            if task is not None:
-                task.drop()
 
 
 def make(session: Session, appearance: Appearance, parent: QWidget, chosen: str) -> tuple[PythonView, PythonPresenter]:

@@ -28,7 +28,7 @@ WIDTH = 640
 
 
 class PythonView(QDialog):
-    wished = Signal(str)  # a path to be checked; empty: whichever is found
+    path_changed = Signal(str)  # a path to be checked; empty: whichever is found
     taken = Signal(str)
 
     def __init__(self, parent: QWidget | None, path: str, unnamed: str, note: str = "") -> None:
@@ -49,11 +49,11 @@ class PythonView(QDialog):
         self.buttons = QDialogButtonBox(buttons.Ok | buttons.Cancel)
         self._arrange(note)
         self._rest = QTimer(self, singleShot=True, interval=REST_MS)
-        self._rest.timeout.connect(self._wish)
+        self._rest.timeout.connect(self._tell_path)
         (self.named if path else self.alone).setChecked(True)
         self._connect()
 
-    def wish(self) -> str:
+    def chosen_path(self) -> str:
         return self.path.text().strip() if self.named.isChecked() else ""
 
     def show_checking(self) -> None:
@@ -92,7 +92,7 @@ class PythonView(QDialog):
         column.addWidget(self.buttons)
 
     def _connect(self) -> None:
-        self.alone.toggled.connect(self._wish)
+        self.alone.toggled.connect(self._tell_path)
         self.path.textEdited.connect(self._on_edited)
         self.browse.clicked.connect(self._on_browse)
         self.found.itemClicked.connect(self._on_item)
@@ -100,10 +100,10 @@ class PythonView(QDialog):
         self.buttons.accepted.connect(self._on_accepted)
         self.buttons.rejected.connect(self.reject)
 
-    def _wish(self) -> None:
+    def _tell_path(self) -> None:
         self._rest.stop()
         self.show_checking()
-        self.wished.emit(self.wish())
+        self.path_changed.emit(self.chosen_path())
 
     def _on_edited(self) -> None:
         self._ok.setEnabled(False)
@@ -121,10 +121,10 @@ class PythonView(QDialog):
     def _name(self, path: str) -> None:
         self.path.setText(path)
         self.named.setChecked(True)
-        self._wish()
+        self._tell_path()
 
     def _on_accepted(self) -> None:
-        self.taken.emit(self.wish())
+        self.taken.emit(self.chosen_path())
         self.accept()
 
 

@@ -16,11 +16,11 @@ from planner_app.errors import PlannerError, SetupError
 from planner_app.files.kept.calibrations import Calibrations
 from planner_app.files.kept.measurements import read_measurement, write_measurement
 from planner_app.gpu.nvml import machine_gpus
-from planner_app.gui.background.errand import Errand
+from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.background.task import Task
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel, Table
-from planner_app.gui.panels.validate import deeds
+from planner_app.gui.panels.validate import tasks
 from planner_app.gui.panels.validate.values import Kind, Measured, Row, compiled_row, found_text, measured_row, try_text
 from planner_app.gui.panels.validate.view import COLUMNS, ValidateView
 from planner_app.gui.session import Session
@@ -36,16 +36,16 @@ class ValidatePresenter(QObject):
     def __init__(self, session: Session, view: ValidateView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self.errand = Errand(session, self)
+        self.slot = TaskSlot(session.start, self)
         self._results: list[Measured] = []
         self.rows: list[Row] = []
         self._share = 1
         session.model_changed.connect(self._on_model_changed)
-        self.errand.progressed.connect(self._on_progressed)
-        self.errand.told.connect(self._on_told)
-        self.errand.failed.connect(self._on_failed)
-        self.errand.stopped.connect(self._on_stopped)
-        self.errand.ended.connect(lambda: view.show_working(False))
+        self.slot.progressed.connect(self._on_progressed)
+        self.slot.told.connect(self._on_told)
+        self.slot.failed.connect(self._on_failed)
+        self.slot.stopped.connect(self._on_stopped)
+        self.slot.ended.connect(lambda: view.show_working(False))
         appearance.changed.connect(self._paint)
         view.run_clicked.connect(self._on_run_clicked)
         view.cancel_clicked.connect(self._on_cancel_clicked)
@@ -59,7 +59,7 @@ class ValidatePresenter(QObject):
 
     @property
     def busy(self) -> bool:
-        return self.errand.busy
+        return self.slot.busy
 
     def table(self) -> Table:
         return Table(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in self.rows])
@@ -67,40 +67,40 @@ class ValidatePresenter(QObject):
     def open_measurement(self, path: str) -> None:
         """What was measured elsewhere, beside the estimate for the model that is open."""
         measurement = read_measurement(Path(path))
-        self._run(deeds.comparing(self._subject(), measurement))
+        self._run(tasks.comparing(self._subject(), measurement))
 
-    def _subject(self) -> deeds.Subject:
+    def _subject(self) -> tasks.Subject:
         session = self._session
         if session.opened is None or session.tracer is None:
             raise SetupError("There is no model yet: open one first.")
-        return deeds.Subject(session.opened.checked, session.tracer)
+        return tasks.Subject(session.opened.checked, session.tracer)
 
-    def _deed(self) -> deeds.Deed:
+    def _work(self) -> tasks.Work:
         wanted, choice = self._view.wanted(), self._session.choice
         subject = self._subject()
         if wanted.kind is Kind.COMPILE:
-            return deeds.compiling(subject, choice.setup, choice.device)
+            return tasks.compiling(subject, choice.setup, choice.device)
         setups = wanted.setups(choice.setup)
         self._share = setups[0].gpus * setups[0].accumulate
         if wanted.kind is Kind.LARGEST:
-            return deeds.searching(subject, wanted, setups[0])
-        return deeds.measuring(subject, wanted, setups)
+            return tasks.searching(subject, wanted, setups[0])
+        return tasks.measuring(subject, wanted, setups)
 
-    def _run(self, deed: deeds.Deed) -> None:
-        self.errand.run(deed, self._on_finished)
+    def _run(self, work: tasks.Work) -> None:
+        self.slot.run(work, self._on_finished)
         self._view.show_working(True)
         self._view.say("Starting a fresh process …")
 
     def _on_run_clicked(self) -> None:
         try:
-            self._run(self._deed())
+            self._run(self._work())
         except PlannerError as error:
             self._view.show_trouble(str(error))
 
     def _on_cancel_clicked(self) -> None:
-        if self.errand.busy:
+        if self.slot.busy:
             self._view.say("Cancelling …")
-            self.errand.cancel()
+            self.slot.cancel()
 
     def _on_progressed(self, event: Progress) -> None:
         self._view.show_progress(event.done, event.of, event.text)
@@ -126,8 +126,8 @@ class ValidatePresenter(QObject):
         self._view.show_rows(self.rows, self._appearance.theme)
         self._view.say(" ".join(filter(None, (f"{row.setup}, {row.where}:", row.found, row.error, row.detail))))
 
-    def _on_finished(self, result: object) -> None:
-        self._view.say(found_text(result, self._share) if isinstance(result, Found) else "Done.")
+    def _on_finished(self, found: Found | None) -> None:
+        self._view.say(found_text(found, self._share) if found is not None else "Done.")
 
     def _on_failed(self, why: str, detail: str) -> None:
         self._view.say(why)
@@ -174,7 +174,7 @@ class ValidatePresenter(QObject):
             self._view.show_trouble(str(error))
 
     def _on_model_changed(self) -> None:
-        self.errand.drop()
+        self.slot.drop()
         self._results.clear()
         self.rows.clear()
         self._view.show_rows([], self._appearance.theme)

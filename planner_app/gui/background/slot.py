@@ -1,34 +1,38 @@
-"""The one thing a panel has done for it at a time: the next takes the place of the last."""
+"""Room for one task at a time: the next takes the place of the last."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
 from planner_app.gui.background.task import Task
-from planner_app.gui.session import Session
+from planner_app.jobs.protocol import Progress
+
+Result = TypeVar("Result")
 
 
-class Errand(QObject):
+class TaskSlot(QObject):
     """Signals are those of the task that runs; `ended` comes before the last of them, and when it is dropped."""
 
-    progressed = Signal(object)
-    told = Signal(object)
-    failed = Signal(str, str)
+    progressed = Signal(Progress)
+    told = Signal(object)  # a part of the result: of the type that the work hands over
+    failed = Signal(str, str)  # a sentence, and detail
     stopped = Signal()
     ended = Signal()
 
-    def __init__(self, session: Session, parent: QObject) -> None:
+    def __init__(self, start: Callable[[Task], None], parent: QObject) -> None:
+        """`start` is the session's: it ends with the session what is still running then."""
         super().__init__(parent)
-        self._session = session
+        self._start = start
         self._task: Task | None = None
 
     @property
     def busy(self) -> bool:
         return self._task is not None
 
-    def run(self, deed: Callable[[Task], object], finished: Callable[..., None]) -> None:
+    def run(self, work: Callable[[Task], Result], finished: Callable[[Result], None]) -> None:
         self.drop()
-        task = self._task = Task(deed)
+        task = self._task = Task(work)
         for last in (task.finished, task.failed, task.stopped):
             last.connect(self._on_ended)
         task.progressed.connect(self.progressed)
@@ -36,13 +40,14 @@ class Errand(QObject):
         task.finished.connect(finished)
         task.failed.connect(self.failed)
         task.stopped.connect(self.stopped)
-        self._session.start(task)
+        self._start(task)
 
     def cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
     def drop(self) -> None:
+        """Cancel what runs and hear no more of it."""
         if self._task is not None:
             self._task.drop()
         self._on_ended()

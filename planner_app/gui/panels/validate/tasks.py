@@ -1,4 +1,4 @@
-"""What the validate panel can have done, each as a deed for a `Task`: parts of the result are told as they come."""
+"""What the validate panel can have done, each as the work of a `Task`: parts of the result are told as they come."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from planner_app.planner.measure import measure
 from planner_app.planner.search import search
 from planner_app.planner.tracer import Tracer
 
-Deed = Callable[[Task], object]
+Work = Callable[[Task], Found | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Subject:
     tracer: Tracer
 
 
-def measuring(subject: Subject, wanted: Wanted, setups: Sequence[Setup]) -> Deed:
+def measuring(subject: Subject, wanted: Wanted, setups: Sequence[Setup]) -> Work:
     place = wanted.resolved_place()
 
-    def deed(task: Task) -> None:
+    def work(task: Task) -> None:
         for setup in setups:
             found = measure(
                 subject.model,
@@ -51,15 +51,15 @@ def measuring(subject: Subject, wanted: Wanted, setups: Sequence[Setup]) -> Deed
             if task.cancelled.is_set():
                 raise Cancelled("Cancelled.")
 
-    return deed
+    return work
 
 
-def searching(subject: Subject, wanted: Wanted, setup: Setup) -> Deed:
+def searching(subject: Subject, wanted: Wanted, setup: Setup) -> Work:
     place = wanted.resolved_place()
     if not place.on_gpu and place.limit_bytes is None:
         raise DeviceError("The CPU has no limit of its own: fill in a limit, as in 8GiB.")
 
-    def deed(task: Task) -> Found:
+    def work(task: Task) -> Found:
         device = _device(place)  # asks the driver, which may take its time
         limit = place.limit_bytes or allocator_limit_bytes(device) or 0
         memory = subject.tracer.memory(setup.step(device.target), task.tell)
@@ -76,24 +76,24 @@ def searching(subject: Subject, wanted: Wanted, setup: Setup) -> Deed:
             cancelled=task.cancelled,
         )
 
-    return deed
+    return work
 
 
-def compiling(subject: Subject, setup: Setup, device: Device) -> Deed:
-    def deed(task: Task) -> None:
+def compiling(subject: Subject, setup: Setup, device: Device) -> Work:
+    def work(task: Task) -> None:
         with Compiler(subject.model, cancelled=task.cancelled) as compiler:
             task.hand_over(compiler.check(setup, device, task.tell))
 
-    return deed
+    return work
 
 
-def comparing(subject: Subject, measurement: Measurement) -> Deed:
+def comparing(subject: Subject, measurement: Measurement) -> Work:
     """One that was measured elsewhere."""
 
-    def deed(task: Task) -> None:
+    def work(task: Task) -> None:
         task.hand_over(Measured(measurement, _compared(subject, measurement, task)))
 
-    return deed
+    return work
 
 
 def _compared(subject: Subject, found: Measurement, task: Task) -> Comparison | None:
