@@ -7,11 +7,11 @@ from typing import Any
 
 import keras
 
+from planner_app.core.model.choices import REMAT_MODES
 from planner_app.core.plan.plan import PlannedOptimizer
 from planner_app.errors import PlanError
 from planner_app.train.notes import note
 
-REMAT_MODES = ("full", "activations", "larger_than", "list_of_layers")
 WRAPPERS = ("lossscaleoptimizer", "multioptimizer", "optimizer")
 OWN_OPTION = "gradient_accumulation_steps"
 

@@ -18,6 +18,8 @@ from planner_app.files.plans import plan_text, read_plan
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.plan.presenter import PlanPresenter
 from planner_app.gui.panels.plan.view import PlanView
+from planner_app.gui.panels.setup.presenter import SetupPresenter
+from planner_app.gui.panels.setup.view import SetupView
 from planner_app.gui.session import Session
 from planner_app.planner.plan import versions
 
@@ -102,6 +104,20 @@ def test_that_a_saved_plan_opens_again_and_brings_its_setup_and_device(
     session.undo()
     assert session.choice.setup.batch == 8
     wait(lambda: not panel.values.file)
+
+
+def test_that_a_plan_that_rematerializes_everything_opens_beside_the_setup(
+    session: Session, panel: PlanPresenter, appearance: Appearance, tmp_path: Path
+):
+    fields = SetupView()
+    SetupPresenter(session, fields, appearance)
+    plan = planned(session, panel)
+    whole = replace(plan, training=replace(plan.training, remat="full"))
+    (tmp_path / "full.plan.json").write_text(plan_text(whole))
+    panel.open_plan(str(tmp_path / "full.plan.json"))
+    assert panel.values.plan == whole
+    assert session.choice.setup.remat == "full"
+    assert fields.remat.currentText() == "full"
 
 
 def test_that_the_script_on_the_clipboard_finds_the_plan(session: Session, panel: PlanPresenter, view: PlanView):

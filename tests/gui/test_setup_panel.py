@@ -6,6 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from waiting import wait
 
+from planner_app.core.model.choices import REMAT_MODES
 from planner_app.core.model.setup import Jit, Precision, Setup
 from planner_app.errors import SetupError
 from planner_app.gui.look.theme import Appearance
@@ -82,6 +83,17 @@ def test_that_a_wrong_optimizer_is_a_sentence_and_changes_nothing(session: Sessi
 def test_that_an_optimizer_nobody_knows_is_said_where_it_was_chosen(session: Session, view: SetupView):
     view.optimizer_changed.emit("adamant")
     wait(lambda: "adamant" in view.trouble.text())
+
+
+@pytest.mark.parametrize("remat", [*REMAT_MODES[:2], "larger_than:1024", "list_of_layers:block1_conv1", "no such mode"])
+def test_that_every_way_to_rematerialize_can_be_shown(session: Session, view: SetupView, remat: str):
+    """A plan may bring any: what Keras does not know is said when the step is traced."""
+    session.choose_setup(remat=remat)
+    mode, _, argument = remat.partition(":")
+    assert view.remat.currentData() == (mode if mode in REMAT_MODES else None)
+    assert view.remat_argument.text() == argument and view.remat_argument.isVisibleTo(view) == bool(argument)
+    view.remat_argument.editingFinished.emit()
+    assert session.choice.setup.remat == remat
 
 
 def test_that_the_precision_looked_at_stays_on_the_chart(session: Session, view: SetupView):

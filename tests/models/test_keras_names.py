@@ -6,6 +6,7 @@ import sys
 
 from conftest import QUIET, ROOT
 
+from planner_app.core.model.choices import LOSSES, OPTIMIZERS
 from planner_app.worker.inspect.names import RUNS_CODE, keras_names
 
 
@@ -26,3 +27,13 @@ def test_that_nothing_that_runs_code_is_on_the_list():
 def test_that_only_activations_losses_and_metrics_are_functions_on_the_list():
     assert {"relu", "gelu", "mean_squared_error", "huber"} <= keras_names().functions
     assert not {"get", "deserialize", "get_file", "set_floatx", "load_model"} & keras_names().functions
+
+
+def test_that_the_optimizers_to_choose_from_are_all_that_keras_has():
+    there = {full.rpartition(".")[2].lower() for full in keras_names().classes if "src.optimizers." in full}
+    assert set(OPTIMIZERS) == there - {"optimizer", "lossscaleoptimizer", "multioptimizer"}
+    assert len(set(OPTIMIZERS)) == len(OPTIMIZERS)
+
+
+def test_that_the_losses_to_choose_from_are_losses_of_keras():
+    assert set(LOSSES) <= keras_names().functions

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner_app.core.estimate.breakdown import Term
+from planner_app.core.model.choices import OPTIMIZERS
 from planner_app.core.model.trace import Phase
 
 _NUMBERED = re.compile(r"_\d+$")
@@ -31,10 +32,7 @@ _INSIDE = re.compile(
     r"stateless_dropout|random_uniform|strided_slice|concat)(?:_\d+)*$"
 )
 _MODEL = re.compile(r"^(?:model|functional|sequential)(?:_\d+)*$")
-_OPTIMIZERS = (
-    "adam adamw adamax nadam adadelta adafactor adagrad ftrl lamb lion loss_scale_optimizer lossscaleoptimizer muon "
-    "rmsprop sgd schedule_free_adamw"
-).split()
+_OPTIMIZERS = (*OPTIMIZERS, "loss_scale_optimizer", "lossscaleoptimizer", "schedule_free_adamw")
 _OPTIMIZER = re.compile(rf"^(?:{'|'.join(_OPTIMIZERS)})(?:_\d+)?$", re.IGNORECASE)
 _LOSS = re.compile(r"(?:^|/)(?:compile_)?loss(?:_\d+)?/")
 _UPDATE = re.compile(rf"(?:^|/)(?:{'|'.join(_OPTIMIZERS)})(?:_\d+)?/", re.IGNORECASE)

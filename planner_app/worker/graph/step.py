@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from planner_app.core.model.choices import REMAT_MODES
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Optimizer, StepSetup
 from planner_app.errors import ModelError, SetupError
@@ -19,7 +20,6 @@ from planner_app.worker.build.inputs import inputs_of, outputs_of
 from planner_app.worker.build.rebuild import rebuild
 from planner_app.worker.build.valueless import without_values
 
-REMAT_MODES = ("full", "activations", "larger_than", "list_of_layers")
 # Batch sizes people use are mostly multiples of eight, and whether a slice can be a view depends on it.
 BATCH_FACTOR = 8
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # Keras prints reasons in bold
@@ -161,7 +161,7 @@ def _remat(mode: str) -> Any:
     if not name:
         return warnings.catch_warnings()
     if name not in REMAT_MODES:
-        raise SetupError(f'"{mode}" is no way to rematerialise: expected one of {", ".join(REMAT_MODES)}.')
+        raise SetupError(f'"{mode}" is not a way to rematerialize: expected one of {", ".join(REMAT_MODES)}.')
     if name == "larger_than":
         if argument and not argument.isdecimal():
             raise SetupError(f'"{mode}": expected a number of elements behind larger_than, as in larger_than:1024.')

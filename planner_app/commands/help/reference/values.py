@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from planner_app import cli
+from planner_app.core.model.choices import LOSSES, OPTIMIZERS, REMAT_MODES, REMAT_WITH_ARGUMENT
 from planner_app.core.model.setup import Precision
 
 EXAMPLE = re.compile(r"`([^`]+)`: (.*)", re.DOTALL)
@@ -71,18 +72,12 @@ class Command:
         return replace(self.positionals[-1], words=tuple(endings))
 
 
-# Keras knows more; these are the ones it ships with. A wrong name is the worker's to refuse.
-OPTIMIZERS = "adam adamw adafactor adagrad adadelta adamax ftrl lamb lion muon nadam rmsprop sgd".split()
-LOSSES = (
-    "mean_squared_error mean_absolute_error binary_crossentropy categorical_crossentropy "
-    "sparse_categorical_crossentropy huber kl_divergence poisson cosine_similarity"
-).split()
 WORDS = {
     "precision": list(map(str, Precision)),
     "precisions": list(map(str, Precision)),
-    "optimizer": OPTIMIZERS,
-    "loss": LOSSES,
-    "remat": ["full", "activations"],
+    "optimizer": list(OPTIMIZERS),
+    "loss": list(LOSSES),
+    "remat": [mode for mode in REMAT_MODES if mode not in REMAT_WITH_ARGUMENT],
     "on": ["cpu", "gpu:0"],
 }
 DEVICES = {"device", "devices", "gpu"}

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from planner_app.core.model.choices import REMAT_WITH_ARGUMENT
 from planner_app.core.model.description import ModelDescription, TensorShape
 from planner_app.core.model.setup import Jit, Precision, Setup
 from planner_app.core.replay.memory import Memory
@@ -9,7 +10,6 @@ from planner_app.errors import SetupError
 from planner_app.gui.choice import Choice
 
 Sizes = tuple[tuple[str, tuple[int, ...]], ...]
-REMAT_MODES = ("", "activations", "larger_than", "list_of_layers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def parse_sizes(sizes: Sizes, name: str, text: str) -> Sizes:
 
 def remat_of(mode: str, argument: str) -> str:
     """As `Setup.remat` has it; a mode that needs an argument waits for one."""
-    if mode in ("", "activations"):
+    if mode not in REMAT_WITH_ARGUMENT:
         return mode
     if not argument.strip():
         example = "a number of elements, as in 100000" if mode == "larger_than" else "layers, as in conv1+conv2"

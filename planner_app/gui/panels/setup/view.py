@@ -21,24 +21,16 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.core.estimate.curve import anchors
+from planner_app.core.model.choices import LOSSES, OPTIMIZERS, REMAT_MODES, REMAT_WITH_ARGUMENT
 from planner_app.core.model.setup import Jit, Precision
 from planner_app.gui.look.layouts import clear
 from planner_app.gui.look.plain_label import PlainLabel
-from planner_app.gui.panels.setup.values import REMAT_MODES, SetupValues
+from planner_app.gui.panels.setup.values import SetupValues
 
 Field = TypeVar("Field", bound=QWidget)
-OPTIMIZERS = (
-    "adam adamw sgd sgd:momentum=0.9 rmsprop adagrad adadelta adafactor adamax nadam lamb lion ftrl muon "
-    "loss_scale_optimizer"
-).split()
-LOSSES = (
-    "mean_squared_error mean_absolute_error huber binary_crossentropy categorical_crossentropy "
-    "sparse_categorical_crossentropy"
-).split()
+WITH_OPTIONS = ("sgd:momentum=0.9",)  # shows how options are written
 SLIDER = anchors(1 << 17)
-REMAT_NAMES = {
-    "": "none",
-    "activations": "activations",
+REMAT_NAMES = {"": "none", **{mode: mode.replace("_", " ") for mode in REMAT_MODES}} | {
     "larger_than": "larger than …",
     "list_of_layers": "these layers …",
 }
@@ -106,7 +98,9 @@ class SetupView(QScrollArea):
         self.precision = _combo("Precision: the Keras dtype policy", [str(each) for each in Precision])
         self.gpus = _spin("Identical GPUs, each with a copy of the model", 1, 4096)
         self.accumulate = _spin("Steps whose gradients are added up before an update", 1, 1 << 16)
-        self.optimizer = _combo("Optimizer, with options as in sgd:momentum=0.9", OPTIMIZERS, editable=True)
+        self.optimizer = _combo(
+            "Optimizer, with options as in sgd:momentum=0.9", [*OPTIMIZERS, *WITH_OPTIONS], editable=True
+        )
         self.loss = _combo("Keras loss", ["", *LOSSES], editable=True)
         self.precision.activated.connect(lambda: self.precision_changed.emit(Precision(self.precision.currentText())))
         self.gpus.valueChanged.connect(self.gpus_changed)
@@ -124,7 +118,9 @@ class SetupView(QScrollArea):
         self.jit = _combo("XLA: whether the step is compiled", list(JIT_NAMES.values()))
         self.jit_note = _note()
         self.freeze = _edit("Layers not to train, by name or pattern", "block1_*, stem")
-        self.remat = _combo("What is worked out again in the backward pass instead of kept", list(REMAT_NAMES.values()))
+        self.remat = _combo("What is worked out again in the backward pass instead of kept", [])
+        for mode, text in REMAT_NAMES.items():
+            self.remat.addItem(text, mode)
         self.remat_argument = _edit("Elements, or layers joined by +", "")
         self.jit.activated.connect(lambda place: self.jit_changed.emit(list(JIT_NAMES)[place]))
         self.freeze.editingFinished.connect(self._tell_freeze)
@@ -177,9 +173,9 @@ class SetupView(QScrollArea):
         self.jit.setCurrentText(JIT_NAMES[values.jit])
         self.jit_note.setText(values.jit_note)
         self.freeze.setText(values.freeze)
-        self.remat.setCurrentIndex(REMAT_MODES.index(values.remat_mode))
+        self.remat.setCurrentIndex(self.remat.findData(values.remat_mode))  # none of them: nothing is chosen
         self.remat_argument.setText(values.remat_argument)
-        self.remat_argument.setVisible(bool(values.remat_argument) or self._remat_mode() in REMAT_MODES[2:])
+        self.remat_argument.setVisible(bool(values.remat_argument) or self._remat_mode() in REMAT_WITH_ARGUMENT)
         self.loss.setCurrentText(values.loss)
         _line_of(self.loss).setPlaceholderText(values.saved_loss or "mean_squared_error")
         for precision, box in self.lines.items():
@@ -242,10 +238,11 @@ class SetupView(QScrollArea):
             self.gpu_counts_changed.emit(self.counts.text())
 
     def _remat_mode(self) -> str:
-        return REMAT_MODES[max(self.remat.currentIndex(), 0)]
+        chosen = self.remat.currentData()
+        return self._values.remat_mode if chosen is None else str(chosen)
 
     def _on_remat_activated(self) -> None:
-        needs = self._remat_mode() in REMAT_MODES[2:]
+        needs = self._remat_mode() in REMAT_WITH_ARGUMENT
         self.remat_argument.setVisible(needs)
         self.remat_argument.setPlaceholderText(
             "elements, as in 100000" if self._remat_mode() == "larger_than" else "layers, as in conv1+conv2"
