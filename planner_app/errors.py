@@ -41,8 +41,8 @@ class DeviceError(PlannerError):
     pass
 
 
-class PlanError(PlannerError):
-    pass
+class PlanError(PlannerError, ValueError):
+    """A `ValueError` too: where a plan is being read, the reader adds the place in the file."""
 
 
 class WorkerError(PlannerError):

@@ -1,21 +1,32 @@
-"""A plan file into a plan. Whatever is wrong with the file is a `PlanError`, one sentence; nothing in it is executed.
+"""A plan file into a plan. Whatever is wrong with the file is a `PlanError`, one sentence that says the place
+(`devices[0].gpus`) where there is one; nothing in it is executed."""
 
-Standard library only, so that a training script that reads a plan imports nothing else.
-"""
-
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from planner_app.core.plan.plan import VERSION, Plan
+import msgspec
+
+from planner_app.core.plan.plan import VERSION, Address, Date, Digest, OptimizerName, Plan
 from planner_app.errors import PlanError
 from planner_app.files.reading import read_at_most
-from planner_app.files.typed import decode, parse_json
+from planner_app.files.strict_json import at, parse_json
 
 MOST_FILE_BYTES = 4 << 20  # a hundred times a plan with eight devices
 
 # From each older version to the next: old plans stay readable for ever. Version 1 is the first.
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+WORDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "an object",
+    "str": "a text",
+}
+EXAMPLES = {meta.pattern: meta.examples[0] for _, meta in map(get_args, (Address, Date, Digest, OptimizerName))}
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -39,11 +50,10 @@ def parse_plan(data: bytes, name: str = "the text") -> Plan:
     try:
         if len(data) > MOST_FILE_BYTES:
             raise PlanError(f"it has more than {MOST_FILE_BYTES} bytes, as no plan has")
-        plan: Plan = decode(_upgraded(parse_json(data)), Plan)
-        return plan
+        return _decoded(_upgraded(parse_json(data)))
     except PlanError as error:
         advice = "" if str(error).endswith(".") else ". Write it again with `plimsoll plan`."
-        raise PlanError(f"{name!r} is no plan that can be used: {error}{advice}") from error
+        raise PlanError(f"{name!r} is not a plan that can be used: {error}{advice}") from error
 
 
 def _upgraded(value: Any) -> Any:
@@ -51,7 +61,7 @@ def _upgraded(value: Any) -> Any:
         raise PlanError("it does not say its schema_version")
     version = value["schema_version"]
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise PlanError("schema_version: expected a whole number above zero")
+        raise PlanError("schema_version: expected a positive integer")
     if version > VERSION:
         raise PlanError(
             f"it has schema_version {str(version)[:20]}, and this plimsoll reads up to {VERSION}: update plimsoll, or "
@@ -60,3 +70,43 @@ def _upgraded(value: Any) -> Any:
     for old in range(version, VERSION):
         value = UPGRADES[old](value)
     return value
+
+
+def _decoded(value: Any) -> Plan:
+    try:
+        plan = msgspec.convert(value, Plan)
+    except msgspec.ValidationError as error:
+        raise PlanError(_sentence(str(error))) from error
+    _check_names(value, msgspec.to_builtins(plan), "")
+    return plan
+
+
+def _check_names(given: Any, known: Any, place: str) -> None:
+    """A name that reading has left out is one that nobody knows."""
+    if isinstance(given, dict):
+        for name, each in given.items():
+            if name not in known:
+                raise PlanError(f"{at(place, name)}: expected no such field, only {', '.join(known)}")
+            _check_names(each, known[name], at(place, name))
+    elif isinstance(given, list):
+        for number, (each, read) in enumerate(zip(given, known, strict=True)):
+            _check_names(each, read, f"{place}[{number}]")
+
+
+def _sentence(error: str) -> str:
+    """What msgspec found, as our other errors say it: "devices[0].gpus: expected a whole number, got a text"."""
+    found = re.fullmatch(r"(?s)(?P<said>.*?)(?: - at `\$\.?(?P<place>[^`]*)`)?", error)
+    said, place = (found["said"], found["place"] or "") if found else (error, "")
+    place = place.replace("[...]", "")  # of a table: the names in it are the user's
+    if missing := re.fullmatch("Object missing required field `(.*)`", said):
+        return f"{at(place, missing[1])} is missing"
+    if said.startswith("Expected `str` matching regex"):
+        said = f"expected a text such as {next(text for regex, text in EXAMPLES.items() if repr(regex) in said)}"
+    elif said.startswith("Expected `"):
+        said = re.sub(r"`([^`]*)`", lambda match: " or ".join(WORDS.get(w, w) for w in match[1].split(" | ")), said)
+        said = f"e{said[1:]}"
+    elif said.startswith("Invalid enum value"):
+        said = (
+            f"{said.removeprefix('Invalid enum value ')} is not one of the values that `plimsoll plan --schema` lists"
+        )
+    return f"{place}: {said}" if place else said

@@ -1,4 +1,4 @@
-"""What a training script imports. Standard library only: TensorFlow comes when it is needed, after the plan is loaded.
+"""What a training script imports. TensorFlow comes when it is needed, after the plan is loaded.
 
 from planner_app.train import load_plan
 

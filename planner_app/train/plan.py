@@ -32,7 +32,7 @@ def load_plan(
         worker: With several hosts, which of them this is, from 0 on; by default what TF_CONFIG, Slurm or MPI say.
 
     Raises:
-        PlanError: The file is no plan that can be used, or not one for this machine.
+        PlanError: The file is not a plan that can be used, or not one for this machine.
     """
     plan = read_plan(path)
     gpus = visible_gpus() if any(entry.device.kind is DeviceKind.GPU for entry in plan.devices) else ()

@@ -163,8 +163,8 @@ def test_that_a_tuner_learns_whether_a_trial_would_fit(folder, one):
         (("plan", "demo.keras", "--batch", "16", "--growth", "--limit", "8GiB"), "either a limit or growth"),
         (("plan", "demo.keras", "--batch", "16", "-o", "nowhere/plan.json"), "there is no folder 'nowhere'"),
         (("check", "nowhere.json"), "can't be read"),
-        (("check", "demo.keras"), "is no plan that can be used"),
-        (("script", "demo.keras"), "is no plan that can be used"),
+        (("check", "demo.keras"), "is not a plan that can be used"),
+        (("script", "demo.keras"), "is not a plan that can be used"),
     ],
 )
 def test_that_wrong_use_is_a_sentence(run, arguments, expected):

@@ -32,7 +32,7 @@ def sentence_of(data: bytes) -> str:
         return ""
     except PlanError as error:
         said = str(error)
-        assert said.startswith("'p.json' is no plan that can be used: ")
+        assert said.startswith("'p.json' is not a plan that can be used: ")
         assert said.endswith(".") and "\n" not in said
         return said
 
@@ -180,16 +180,16 @@ def test_that_bytes_put_into_a_plan_make_no_traceback(at, more):
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"", "it is no JSON"),
+        (b"", "it is not JSON"),
         (b"[" * 100_000, "nested deeper"),
-        (b'{"schema_version": ' + b"9" * 10_000 + b"}", "a number that is none"),
-        (b'{"schema_version": 1e999}', "no number in JSON"),
-        (b'{"schema_version": NaN}', "NaN, which is no number"),
+        (b'{"schema_version": ' + b"9" * 10_000 + b"}", "a number with too many digits"),
+        (b'{"schema_version": 1e999}', "not a number in JSON"),
+        (b'{"schema_version": NaN}', "NaN, which is not a number"),
         (b'{"schema_version": 1, "schema_version": 1}', "twice"),
-        (b"\xff\xfe", "no text in UTF-8"),
+        (b"\xff\xfe", "not text in UTF-8"),
         (b"[1]", "does not say its schema_version"),
-        (b'{"schema_version": true}', "expected a whole number above zero"),
-        (b'{"schema_version": -3}', "expected a whole number above zero"),
+        (b'{"schema_version": true}', "expected a positive integer"),
+        (b'{"schema_version": -3}', "expected a positive integer"),
         (b"{" + b" " * (5 << 20) + b"}", "more than"),
     ],
 )
@@ -225,6 +225,30 @@ def test_that_a_plan_of_a_newer_version_says_what_to_do():
 )
 def test_that_what_can_not_be_meant_is_said_with_its_place(path, value, expected):
     assert expected in sentence_of(json.dumps(changed(TREE, path, value)).encode())
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (("devices", 0, "gpus"), "two", "devices[0].gpus: expected a whole number, got a text"),
+        (("devices", 0, "gpus"), True, "devices[0].gpus: expected a whole number, got true or false"),
+        (("devices", 0, "gpus"), 0, "devices[0].gpus: expected a whole number >= 1"),
+        (("devices", 0, "rungs", 1, "peak", "source", "date"), "today", "date: expected a text such as 2026-11-16T"),
+        (("devices", 0, "rungs", 0, "precision"), "float8", "rungs[0].precision: 'float8' is not one of the values"),
+        (("training", "optimizer", "options", "momentum"), [], "training.optimizer.options: expected true or false or"),
+        (("devices", 0, "device", "compute_capability"), [8], "compute_capability: expected a list of length 2, got 1"),
+        (("hosts",), "gpu-1:2222", "hosts: expected a list, got a text"),
+        (("warning",), [], "warning: expected no such field, only schema_version, created"),
+        (("devices", 1, "memory", "limit"), 5, "devices[1].memory.limit: expected no such field, only growth"),
+    ],
+)
+def test_that_a_value_of_another_kind_is_said_with_its_place(path, value, expected):
+    assert expected in sentence_of(json.dumps(changed(TREE, path, value)).encode())
+
+
+def test_that_a_name_given_twice_is_said_with_its_place():
+    once, twice = b'"gpus": 2', b'"gpus": 2, "gpus": 4'
+    assert "devices[0].gpus is given twice" in sentence_of(NEWEST.replace(once, twice, 1))
 
 
 def test_that_a_file_that_is_not_there_or_no_file_is_said(tmp_path):

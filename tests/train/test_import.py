@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HEAVY = ("tensorflow", "keras", "numpy", "msgspec", "PySide6", "rich", "pynvml", "platformdirs")
+HEAVY = ("tensorflow", "keras", "numpy", "PySide6", "rich", "pynvml", "platformdirs")
 SECONDS = 0.1
 
 

@@ -9,12 +9,11 @@ import json
 import re
 from dataclasses import dataclass
 
-from planner_app.core.plan.plan import Address, Pattern
+from planner_app.core.plan.plan import ADDRESS
 from planner_app.errors import PlanError
 
 PORTS = range(1, 65536)
 EXAMPLE = '{"cluster": {"worker": ["gpu-1:2222", "gpu-2:2222"]}, "task": {"type": "worker", "index": 0}}'
-_PATTERN: Pattern = Address.__metadata__[0]  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def _checked(addresses: list[str]) -> tuple[str, ...]:
     if not addresses:
         raise PlanError("No host is named: expected addresses with a port, as in gpu-1:2222,gpu-2:2222.")
     for address in addresses:
-        if not re.fullmatch(_PATTERN.pattern, address, re.ASCII):
+        if not re.fullmatch(ADDRESS, address, re.ASCII):
             raise PlanError(f"{address[:80]!r} is no address: expected a host and a port, as in gpu-1:2222.")
         if int(address.rpartition(":")[2]) not in PORTS:
             raise PlanError(f"{address!r} has no port that exists: expected one from 1 to 65535.")

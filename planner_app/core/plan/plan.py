@@ -3,7 +3,8 @@
     plan.training.global_batch = rung.per_gpu_batch x entry.gpus x rung.accumulate   (the last share may be smaller)
 
 A plan is data. Nothing in it is ever executed: names are looked up in lists, and an environment variable that is not on
-the list of those that only tune memory is refused. Standard library only: training scripts import this.
+the list of those that only tune memory is refused. Limits stand in the types: a reader checks them. Training scripts
+import this, so it imports nothing that takes time.
 """
 
 import hashlib
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated
 
+from msgspec import Meta
+
 from planner_app.core.model.setup import Jit, Optimizer, Option, Precision, Setup
 from planner_app.errors import PlanError
 
@@ -20,30 +23,22 @@ VERSION = 1
 MOST = 1 << 31  # samples, GPUs, steps: beyond it, a number is a mistake
 MOST_BYTES = 1 << 60
 MOST_LETTERS = 4000
+ADDRESS = r"[A-Za-z0-9_.\-]{1,253}:\d{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:\d{1,5}"
 MOST_ENTRIES = 1000  # of any list or table in a plan
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """What a number may be, both ends included."""
-
-    least: int
-    most: int
+def like(pattern: str, example: str) -> Meta:
+    """What the whole of a text must look like, and an example for errors to show."""
+    return Meta(pattern=rf"(?a)\A(?:{pattern})\Z", examples=[example])
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """What a text may look like, and how to say so."""
-
-    pattern: str
-    example: str
-
-
-Count = Annotated[int, Range(1, MOST)]
-Bytes = Annotated[int, Range(0, MOST_BYTES)]
-Date = Annotated[str, Pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-16T05:00:00Z")]
-Digest = Annotated[str, Pattern(r"([0-9a-f]{64})?", "64 hexadecimal digits, or nothing")]
-Address = Annotated[str, Pattern(r"[A-Za-z0-9_.\-]{1,253}:\d{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:\d{1,5}", "gpu-1:2222")]
+Count = Annotated[int, Meta(ge=1, le=MOST)]
+Number = Annotated[int, Meta(ge=0, le=MOST)]
+Bytes = Annotated[int, Meta(ge=0, le=MOST_BYTES)]
+Date = Annotated[str, like(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-16T05:00:00Z")]
+Digest = Annotated[str, like(r"([0-9a-f]{64})?", "64 hexadecimal digits, or nothing")]
+Address = Annotated[str, like(ADDRESS, "gpu-1:2222")]
+OptimizerName = Annotated[str, like(r"[a-z][a-z0-9_]{0,60}", "adam")]
 
 
 class SourceKind(StrEnum):
@@ -189,14 +184,14 @@ class PlannedModel:
     file: str
     format: str
     sha256: Digest
-    parameters: Annotated[int, Range(0, MOST_BYTES)]
-    weights: Annotated[int, Range(0, MOST)]
+    parameters: Annotated[int, Meta(ge=0, le=MOST_BYTES)]
+    weights: Number
     fingerprint: Digest
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedOptimizer:
-    name: Annotated[str, Pattern(r"[a-z][a-z0-9_]{0,60}", "adam")]
+    name: OptimizerName
     options: Mapping[str, Option]
 
 
@@ -217,9 +212,9 @@ class InputPlan:
     """The input pipeline in host memory. `host_bytes` is sample bytes times what prefetch, shuffle and cache hold."""
 
     sample_bytes: Bytes
-    prefetch_batches: Annotated[int, Range(0, MOST)]
-    shuffle_samples: Annotated[int, Range(0, MOST_BYTES)]
-    cached_samples: Annotated[int, Range(0, MOST_BYTES)]
+    prefetch_batches: Number
+    shuffle_samples: Annotated[int, Meta(ge=0, le=MOST_BYTES)]
+    cached_samples: Annotated[int, Meta(ge=0, le=MOST_BYTES)]
     host_bytes: Bytes
 
 
