@@ -9,21 +9,21 @@ from typing import Unpack
 from PySide6.QtCore import QObject, Signal
 
 from planner_app.core.compile.check import CompileCheck
+from planner_app.core.estimate.need import Need, Needs
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.runtime import allocator_limit_bytes
-from planner_app.core.measure.calibration import Calibration
 from planner_app.core.measure.measurement import Measurement
 from planner_app.core.model.description import ModelDescription
 from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.core.replay.memory import Memory
 from planner_app.gui.background.answers import Answers, EstimateOf
-from planner_app.gui.background.learnt import Lessons
 from planner_app.gui.background.opening import Opening
 from planner_app.gui.background.task import Task
 from planner_app.gui.background.traces import TraceRequest, Traces
 from planner_app.gui.choice import BATCH, Choice, SetupChanges
 from planner_app.gui.history import History
-from planner_app.planner.opening import Opened
+from planner_app.planner.opening import Opened, file_name
+from planner_app.planner.planner import Planner
 from planner_app.planner.tracer import Tracer
 
 ABOVE_CAPACITY = 1.6  # how far beyond the largest capacity lines are drawn
@@ -51,9 +51,9 @@ class Session(QObject):
         self.layer = ""
         self.measurements: tuple[Measurement, ...] = ()  # of the open model, the newest last
         self.checks: tuple[CompileCheck, ...] = ()
-        self.answers, self.lessons = Answers(), Lessons()
+        self.answers = Answers()
         self._history = History(Choice(setup=Setup(batch=BATCH), device=device, devices=(device,)))
-        self._tracer: Tracer | None = None
+        self.planner: Planner | None = None  # of the open model
         self._memories: dict[StepSetup, Memory] = {}
         self._troubles: dict[StepSetup, str] = {}
         self._also: dict[str, tuple[StepSetup, ...]] = {}
@@ -93,23 +93,24 @@ class Session(QObject):
         return self._troubles.get(setup.step(self.choice.device.target), "")
 
     @property
-    def tracer(self) -> Tracer | None:
-        """The open model's traces."""
-        return self._tracer
+    def needs(self) -> Needs:
+        """Of the steps whose lines are there, calibrated."""
+        return Needs({}) if self.planner is None else self.planner.needs_of(self.memories)
+
+    def need(self, setup: Setup, device: Device | None = None) -> Need | None:
+        """None while the setup's step is not traced."""
+        device, needs = device or self.choice.device, self.needs
+        return needs.of(setup, device) if needs.has(setup, device) else None
 
     def estimate_of(self, setup: Setup, device: Device | None = None) -> EstimateOf | None:
         """What to ask `answers` for everything about a setup; None while it is not traced."""
-        device = device or self.choice.device
-        memory = self._memories.get(setup.step(device.target))
-        return None if memory is None else EstimateOf(memory, setup, device, self.lessons.find(device, memory))
+        need = self.need(setup, device)
+        return None if need is None else EstimateOf(need, setup)
 
-    def learnt(self, memory: Memory) -> Calibration | None:
-        """What measurements on the chosen device have taught."""
-        return self.lessons.find(self.choice.device, memory)
-
-    def learn_anew(self) -> None:
+    def calibrate(self) -> None:
         """A calibration has changed."""
-        self.lessons = Lessons()
+        if self.planner is not None:
+            self.planner.recalibrate()
         self.memories_changed.emit()
 
     # What a user does
@@ -183,9 +184,9 @@ class Session(QObject):
 
     def trace(self) -> None:
         """Ask for the lines of the choice that are not there yet, then for what panels need beside them."""
-        if self._tracer is not None:
+        if self.planner is not None:
             steps = dict.fromkeys(chain(self.choice.steps(), *self._also.values()))
-            self._traces.want(TraceRequest(self._tracer, tuple(steps), _top_bytes(self.choice)))
+            self._traces.want(TraceRequest(self.planner.tracer, tuple(steps), _top_bytes(self.choice)))
 
     def trace_also(self, asker: str, steps: tuple[StepSetup, ...]) -> None:
         """What `asker` needs beside the chart's lines; what it asked for before is not wanted any more."""
@@ -225,14 +226,15 @@ class Session(QObject):
     def _close_model(self) -> None:
         self._traces.want(None)
         self.answers.forget()
-        self.opened, self._tracer, self.path, self.layer = None, None, "", ""
+        self.opened, self.planner, self.path, self.layer = None, None, "", ""
         self._memories.clear()
         self._troubles.clear()
         self._also.clear()
         self.pinned, self.measurements, self.checks = None, (), ()
 
     def _on_opened(self, path: str, opened: Opened) -> None:
-        self.opened, self.path, self._tracer = opened, path, Tracer(opened.checked)
+        self.opened, self.path = opened, path
+        self.planner = Planner(opened.checked, file=file_name(path))
         sizes = tuple(
             each for each in self.choice.setup.sizes if each[0] in {i.name for i in opened.description.inputs}
         )
@@ -253,13 +255,13 @@ class Session(QObject):
             self.progressed.emit(0, 0, text)
 
     def _on_traced(self, tracer: Tracer, step: StepSetup, memory: Memory) -> None:
-        if tracer is self._tracer:
+        if self.planner is not None and tracer is self.planner.tracer:
             self._memories[step] = memory
             self._troubles.pop(step, None)
             self.memories_changed.emit()
 
     def _on_trace_failed(self, tracer: Tracer, step: StepSetup, why: str) -> None:
-        if tracer is self._tracer:
+        if self.planner is not None and tracer is self.planner.tracer:
             self._troubles[step] = why
             self.memories_changed.emit()
 

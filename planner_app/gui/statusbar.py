@@ -4,6 +4,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QProgressBar, QStatusBar, QToolButton
 
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.files.writing import unkept
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Appearance
@@ -17,7 +18,7 @@ class StatusPresenter(QObject):
     def __init__(self, session: Session, bar: QStatusBar, appearance: Appearance) -> None:
         super().__init__(bar)
         self._session, self._bar, self._appearance = session, bar, appearance
-        self._fits: bool | None = None
+        self._verdict: Verdict | None = None
         self.sentence, self.work = PlainLabel(), PlainLabel()
         self.sentence.setAccessibleName("Whether the chosen setup fits")
         self.progress, self.cancel = QProgressBar(), QToolButton()
@@ -43,14 +44,15 @@ class StatusPresenter(QObject):
         if notice := unkept():
             self.say(notice)
         choice = self._session.choice
-        memory = self._session.memory(choice.setup)
+        need = self._session.need(choice.setup)
         if self._session.opened is None:
-            text, self._fits = "", None
-        elif memory is None or not memory.points:
+            text, self._verdict = "", None
+        elif need is None or not need.memory.points:
             trouble = self._session.trouble(choice.setup)
-            text, self._fits = trouble or "Tracing the training step …", False if trouble else None
+            text = trouble or "Tracing the training step …"
+            self._verdict = Verdict.DOES_NOT_FIT if trouble else None
         else:
-            text, self._fits = verdict(choice, memory, self._session.learnt(memory))
+            text, self._verdict = verdict(choice, need)
         self.sentence.setText(text)
         self.sentence.setToolTip(text)
         self._paint()
@@ -58,7 +60,7 @@ class StatusPresenter(QObject):
     def _paint(self) -> None:
         theme = self._appearance.theme
         palette = self.sentence.palette()
-        colour = {True: theme.good, False: theme.bad, None: theme.text}[self._fits]
+        colour = theme.verdict(self._verdict)
         palette.setColor(QPalette.ColorRole.WindowText, colour)
         self.sentence.setPalette(palette)
 

@@ -1,13 +1,15 @@
 """From a model that does not fit to advice: traces are made as they are found to be needed, several at a time."""
 
+from __future__ import annotations
+
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
-from planner_app.core.advise import Advice, Want, advise
+from planner_app.core.advise import Advice, AdviceRequest, advise
 from planner_app.core.hardware.device import Device
-from planner_app.core.measure.calibration import Taught, untaught
 from planner_app.core.model.description import ModelDescription
 from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.core.replay.memory import Memory
@@ -16,32 +18,32 @@ from planner_app.jobs.protocol import Progress
 from planner_app.jobs.warm import WarmWorker
 from planner_app.planner.tracer import MOST_AT_A_TIME, Tracer, alike
 
+if TYPE_CHECKING:
+    from planner_app.planner.planner import Planner
 
-def advice_for(
-    tracer: Tracer,
-    want: Want,
+
+def advise_on(
+    planner: Planner,
+    request: AdviceRequest,
     *,
-    taught: Taught = untaught,
     on_progress: Callable[[Progress], None] | None = None,
     on_part: Callable[[Advice], None] | None = None,
     cancelled: threading.Event | None = None,
 ) -> Advice:
-    """`tracer.keep()` afterwards remembers what was worked out.
-
+    """
     Args:
-        taught: What measurements say of a device.
-        on_part: Hears after every round what is known by then.
+        on_part: Called after every round with what is known by then.
         cancelled: Once set, from any thread, work ends at once.
     """
     memories: dict[StepSetup, Memory] = {}
     impossible: dict[StepSetup, str] = {}
     while True:
-        advice = advise(want, memories, impossible, taught)
+        advice = advise(request, planner.needs_of(memories), impossible)
         if not advice.missing:
             return advice
         if on_part is not None:
             on_part(advice)
-        traces = _Traces(tracer, on_progress, cancelled)
+        traces = _Traces(planner.tracer, on_progress, cancelled)
         traces.make(advice.missing)
         memories |= traces.memories
         impossible |= traces.impossible
@@ -75,17 +77,17 @@ class _Traces:
                     self.impossible[step] = str(error)
 
 
-def want_of(
+def advice_request(
     setup: Setup,
     device: Device,
     description: ModelDescription,
     devices: Sequence[Device] = (),
     limit_bytes: int | None = None,
-) -> Want:
+) -> AdviceRequest:
     known = dict(setup.sizes)
     inputs = []
     for tensor in description.inputs:
         sizes = known.get(tensor.name) or tuple(size for size in tensor.shape[1:] if isinstance(size, int))
         if len(sizes) == len(tensor.shape) - 1:
             inputs.append((tensor.name, tuple(sizes)))
-    return Want(setup, device, limit_bytes, tuple(devices), tuple(inputs))
+    return AdviceRequest(setup, device, limit_bytes, tuple(devices), tuple(inputs))

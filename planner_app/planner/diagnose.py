@@ -16,7 +16,7 @@ from planner_app.errors import Cancelled, DeviceError, PlannerError
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.files.logs import diagnosed
 from planner_app.jobs.protocol import Progress
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.planner import Planner
 
 MEGABYTE = 1_000_000
 
@@ -54,7 +54,7 @@ def diagnose_file(
 
 def beside_model(
     found: Diagnosis,
-    tracer: Tracer,
+    planner: Planner,
     description: ModelDescription,
     setup: Setup,
     *,
@@ -77,9 +77,10 @@ def beside_model(
         setup = setup.with_batch(told * setup.gpus * setup.accumulate)
     setup = as_in_log(setup, found)
     where = device or device_in_log(found)
-    memory = tracer.memory(setup.step(where.target), on_progress, cancelled)
-    estimated = estimate(memory, setup, where) if batch_known or told else None
-    return compare(found, memory, estimated, batch_from_log=told is not None)
+    need = planner.need(setup, where, on_progress=on_progress, cancelled=cancelled)
+    estimated = estimate(need, setup) if batch_known or told else None
+    planner.tracer.keep()
+    return compare(found, need, estimated, batch_from_log=told is not None)
 
 
 def as_in_log(setup: Setup, found: Diagnosis) -> Setup:

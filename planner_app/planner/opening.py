@@ -52,10 +52,20 @@ def open_model(
         WorkerError: A child died, hung or ran over its limits.
     """
     checked = check_model(path, custom, on_progress, cancelled)
+    return Opened(checked, describe_model(checked, path, sizes, on_progress, cancelled))
+
+
+def describe_model(
+    checked: CheckedModel,
+    path: str,
+    sizes: Mapping[str, tuple[int, ...]] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: threading.Event | None = None,
+) -> ModelDescription:
+    """The second half: what Keras makes of it, without its weights."""
     request = Describe(model=checked, sizes=dict(sizes or {}))
     with _named(path, "described"):
-        description = run(request, ModelDescription, describe_limits(checked), on_progress, cancelled=cancelled)
-    return Opened(checked, description)
+        return run(request, ModelDescription, describe_limits(checked), on_progress, cancelled=cancelled)
 
 
 def check_model(
@@ -74,6 +84,11 @@ def check_model(
         unguarded = f"The file was read without a whole sandbox: {'; '.join(guards[0].missing)}."
         return replace(checked, warnings=(*checked.warnings, unguarded))
     return checked
+
+
+def file_name(path: str) -> str:
+    """What plans call a model: without its folder, but with the function where there is one."""
+    return path.rstrip("/").replace("\\", "/").rpartition("/")[2]
 
 
 @contextmanager

@@ -1,39 +1,32 @@
-"""From a model and a wish to a plan: the traces that are missing are made, the rest is arithmetic."""
+"""From a model and a request to a plan: the traces that are missing are made, the rest is arithmetic."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from planner_app import __version__
-from planner_app.core.measure.calibration import Taught, untaught
-from planner_app.core.plan.ladder import Wish, needed_steps, plan_of
+from planner_app.core.plan.ladder import PlanRequest, needed_steps, plan_of
 from planner_app.core.plan.plan import Plan
 from planner_app.jobs.protocol import Progress
-from planner_app.planner.tracer import Tracer
+
+if TYPE_CHECKING:
+    from planner_app.planner.planner import Planner
 
 PACKAGES = ("tensorflow", "keras")
 
 
-def make_plan(
-    tracer: Tracer,
-    file: str,
-    wish: Wish,
-    on_progress: Callable[[Progress], None] | None = None,
-    *,
-    taught: Taught = untaught,
-) -> Plan:
-    """The plan for the tracer's model. `file` is what the plan calls it: its file's name, or `file.py:function`.
-
-    Raises:
-        DoesNotFit: On none of the devices does any rung fit.
+def make_plan(planner: Planner, request: PlanRequest, on_progress: Callable[[Progress], None] | None = None) -> Plan:
     """
-    steps = needed_steps(wish)
-    tracer.prepare(steps, on_progress)
-    memories = {step: tracer.memory(step, on_progress) for step in steps}
-    try:
-        return plan_of(tracer.model, memories, wish, file=file, created=now(), versions=versions(), taught=taught)
-    finally:
-        tracer.keep()
+    Raises:
+        DoesNotFit: No rung fits on any of the devices.
+    """
+    steps = needed_steps(request)
+    planner.trace(steps, on_progress)
+    needs = planner.needs_of({step: planner.tracer.memory(step, on_progress) for step in steps})
+    return plan_of(planner.model, needs, request, file=planner.file, created=now(), versions=versions())
 
 
 def now() -> str:

@@ -1,33 +1,42 @@
 """From a model to offers: traces are made as they are found to be needed, those for accumulation only then."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
+from typing import TYPE_CHECKING
 
 from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.option import Offers, Want
+from planner_app.core.hardware.option import Offers, Option, ShopRequest
 from planner_app.core.hardware.shop import Measured, shop
-from planner_app.core.measure.calibration import Taught, untaught
-from planner_app.core.model.setup import StepSetup
-from planner_app.core.replay.memory import Memory
 from planner_app.jobs.protocol import Progress
-from planner_app.planner.tracer import Tracer
+
+if TYPE_CHECKING:
+    from planner_app.planner.planner import Planner
 
 
 def offers_for(
-    tracer: Tracer,
-    want: Want,
+    planner: Planner,
+    request: ShopRequest,
     devices: Sequence[Device],
     *,
     today: date,
     measured: Measured | None = None,
-    taught: Taught = untaught,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Offers:
-    """`tracer.keep()` afterwards remembers what was worked out."""
-    memories: dict[StepSetup, Memory] = {}
     while True:
-        offers = shop(want, devices, memories, today=today, measured=measured, taught=taught)
+        offers = shop(request, devices, planner.needs, today=today, measured=measured)
         if not offers.missing:
             return offers
-        tracer.prepare(offers.missing, on_progress)
-        memories |= {step: tracer.memory(step) for step in offers.missing}
+        planner.trace(offers.missing, on_progress)
+
+
+def confirmed(planner: Planner, request: ShopRequest, options: Sequence[Option]) -> list[Option]:
+    """The same options, their largest batch confirmed by replays, as everywhere else: for those that are shown."""
+    return [_confirmed(planner, request, option) for option in options]
+
+
+def _confirmed(planner: Planner, request: ShopRequest, option: Option) -> Option:
+    solved = planner.needs.of(option.setup, option.device).largest(sure=request.sure)
+    return option if solved is None else replace(option, largest_batch=solved.batch * option.setup.gpus)

@@ -5,25 +5,31 @@ from rich.text import Text
 
 from planner_app.core.advise import Advice, Option
 from planner_app.core.advise.pace import pace, source
+from planner_app.core.estimate.verdict import Verdict
+from planner_app.reports.verdict_text import STYLES
 from planner_app.units import format_bytes
 
 
 def show(advice: Advice, console: Console) -> None:
-    setup, limit = advice.want.setup, format_bytes(advice.limit_bytes or 0)
-    where = f"{advice.want.device.name} with a batch of {setup.batch}"
-    if advice.fits:
-        console.print(Text(f"It fits {where} as it is: {format_bytes(advice.before_bytes)} of {limit}.", style="green"))
-        _hints(advice, console)
-        return
-    console.print(Text(f"It does not fit {where}: {format_bytes(advice.before_bytes)} of {limit}.", style="bold red"))
-    if not advice.options:
-        console.print(Text("No change that was tried makes it fit."))
-    for number, option in enumerate(advice.options, start=1):
-        _option(number, option, console)
-    if advice.helpful:
-        console.print(Text("\nThese help, but not enough by themselves", style="bold"))
-        for option in advice.helpful:
-            console.print(Text(f"- {option.changes[0].text}: {_memory(option)}"))
+    setup, limit = advice.request.setup, format_bytes(advice.limit_bytes or 0)
+    where = f"{advice.request.device.name} with a batch of {setup.batch}"
+    verdict = advice.verdict or Verdict.DOES_NOT_FIT
+    peak = f"{format_bytes(advice.before_bytes)} expected, of {limit}"
+    said = {
+        Verdict.FITS: f"It fits {where} as it is: {peak}.",
+        Verdict.TIGHT: f"It is tight on {where}: {peak}, but the high end of the band does not fit.",
+        Verdict.DOES_NOT_FIT: f"It does not fit {where}: {peak}.",
+    }
+    console.print(Text(said[verdict], style=f"bold {STYLES[verdict]}"))
+    if verdict is not Verdict.FITS:
+        if not advice.options:
+            console.print(Text("No change that was tried makes it fit."))
+        for number, option in enumerate(advice.options, start=1):
+            _option(number, option, console)
+        if advice.helpful:
+            console.print(Text("\nThese help, but not enough by themselves", style="bold"))
+            for option in advice.helpful:
+                console.print(Text(f"- {option.changes[0].text}: {_memory(option)}"))
     _hints(advice, console)
 
 
@@ -39,7 +45,9 @@ def _option(number: int, option: Option, console: Console) -> None:
     title = Text(f"\n{number}. ", style="bold")
     title.append("; ".join(change.text for change in option.changes) + ".")
     console.print(title)
-    console.print(Text(f"   {_memory(option)}{_pace(option)}", style="green"))
+    console.print(Text(f"   {option.verdict}: {_memory(option)}{_pace(option)}", style=STYLES[option.verdict]))
+    if option.largest is not None and option.largest != option.setup.batch:
+        console.print(Text(f"   Up to {option.largest} is tight.", style="dim"))
     for change in option.changes:
         _code(change.code, console)
     for change in option.changes:

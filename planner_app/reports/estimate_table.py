@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner_app.core.estimate.estimate import Estimate
+from planner_app.reports.verdict_text import verdict_text
 from planner_app.units import format_bytes
 
 MOST_LAYERS = 12
@@ -27,10 +28,8 @@ def _verdict(result: Estimate) -> Text:
     each = " on each GPU" if setup.gpus > 1 else ""
     text.append(f" in use at the peak{each}, {format_bytes(result.low_bytes)} to ", style="not bold")
     text.append(f"{format_bytes(result.high_bytes)}\n", style="not bold")
-    if result.capacity_bytes is not None:
-        spare = result.capacity_bytes - result.peak_bytes
-        words = f"fits, {format_bytes(spare)} to spare" if spare >= 0 else f"does not fit, {format_bytes(-spare)} short"
-        text.append(words, style="bold green" if spare >= 0 else "bold red")
+    if result.capacity_bytes is not None and result.verdict is not None:
+        text.append(verdict_text(result.verdict, result.level, result.capacity_bytes))
         text.append(
             f": TensorFlow gets {format_bytes(result.capacity_bytes)} of the {result.device}\n", style="not bold"
         )

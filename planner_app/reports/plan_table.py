@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from planner_app.core.estimate.verdict import judge
 from planner_app.core.plan.plan import Entry, Plan, Rung
 from planner_app.units import format_bytes
 
@@ -15,6 +16,15 @@ def show(plan: Plan, console: Console, warnings: Sequence[str], file: str) -> No
     for entry in plan.devices:
         console.print(_heading(plan, entry))
         console.print(_ladder(entry))
+        if entry.largest is not None:
+            largest = entry.largest
+            console.print(
+                Text(
+                    f"At once, without accumulation, a GPU holds {largest.sure_per_gpu_batch} samples (fits), "
+                    f"at the most {largest.per_gpu_batch} (tight).",
+                    style="dim",
+                )
+            )
     for warning in warnings:
         console.print(Text(f"! {warning}", style="yellow"))
     console.print(Text(f"\nWrote {file}. `plimsoll script {file}` prints a training script for it.", style="dim"))
@@ -32,7 +42,7 @@ def _heading(plan: Plan, entry: Entry) -> Text:
 
 def _ladder(entry: Entry) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in ("rung", "at a time", "steps", "peak", "band", "to spare"):
+    for name in ("rung", "at a time", "steps", "peak", "band", "verdict"):
         table.add_column(name, justify="right")
     table.add_column("precision")
     table.add_column("")
@@ -49,7 +59,7 @@ def _row(entry: Entry, number: int, rung: Rung) -> tuple[str, ...]:
         str(rung.accumulate),
         format_bytes(peak.expected_bytes),
         f"{format_bytes(peak.low_bytes)} to {format_bytes(peak.high_bytes)}",
-        "" if capacity is None else format_bytes(capacity - peak.expected_bytes),
+        "" if capacity is None else str(judge(peak.level, capacity)),
         str(rung.precision),
         "compiled by XLA" if rung.jit else "",
     )

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from planner_app import __version__
-from planner_app.core.hardware.option import IN_ONE_MACHINE, Later, Offers, Option, Want
+from planner_app.core.estimate.verdict import Verdict
+from planner_app.core.hardware.option import IN_ONE_MACHINE, Later, Offers, Option, ShopRequest
 from planner_app.core.hardware.prices import OLD_AFTER_DAYS, Cost, Pay
 from planner_app.core.hardware.ranking import By, cost_of, front, key_of, one_of_each, ranked
 from planner_app.core.hardware.refusal import short_name
@@ -45,7 +46,7 @@ ul { margin: 3px 0; padding-left: 18px; } .sign { display: flex; gap: 24px; marg
 
 def report(
     model: str,
-    want: Want,
+    request: ShopRequest,
     offers: Offers,
     options: Sequence[Option],
     *,
@@ -60,7 +61,7 @@ def report(
     body = [
         f"<h1>{for_html(title)}</h1>",
         f'<p class="dim">{today.isoformat()}, by plimsoll {__version__}: estimates, made without a run.</p>',
-        _wanted(want),
+        _wanted(request),
         _choice(chosen, options, pay),
         _picture(options, pay),
         _table(options, chosen, by, pay),
@@ -76,21 +77,25 @@ def report(
 def recommended(options: Sequence[Option], pay: Pay) -> Option | None:
     """The cheapest that fits even at the high end of the band and needs no unusual machine; else the cheapest."""
     cheapest = ranked(options, By.PRICE, pay)
-    usual = (option for option in cheapest if option.sure and option.even and option.gpus <= IN_ONE_MACHINE)
+    usual = (
+        option
+        for option in cheapest
+        if option.verdict is Verdict.FITS and option.even and option.gpus <= IN_ONE_MACHINE
+    )
     return next(usual, cheapest[0] if cheapest else None)
 
 
-def _wanted(want: Want) -> str:
-    setup = want.setup
+def _wanted(request: ShopRequest) -> str:
+    setup = request.setup
     parts = [
         f"{setup.batch:,} samples per update",
-        " or ".join(map(str, want.precisions)),
+        " or ".join(map(str, request.precisions)),
         f"optimizer {setup.optimizer}",
         *(f"{name} {' × '.join(map(str, sizes))}" for name, sizes in setup.sizes),  # noqa: RUF001
-        *([f"gradients added up over at most {want.most_accumulate} steps"] if want.most_accumulate > 1 else []),
+        *([f"gradients added up over at most {request.most_accumulate} steps"] if request.most_accumulate > 1 else []),
         *([f"frozen: {', '.join(setup.freeze)}"] if setup.freeze else []),
         *([f"rematerialised: {setup.remat}"] if setup.remat else []),
-        f"{want.counts[0]} to {want.counts[-1]} GPUs of a kind",
+        f"{request.counts[0]} to {request.counts[-1]} GPUs of a kind",
     ]
     return f"<p><b>To be trained:</b> {for_html(', '.join(parts))}.</p>"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from planner_app.core.hardware.option import Later, Offers, Option, Want
+from planner_app.core.hardware.option import Later, Offers, Option, ShopRequest
 from planner_app.core.hardware.prices import Cost
 from planner_app.core.hardware.refusal import Refusal, short_name
 from planner_app.reports.csv_rows import csv_text
@@ -37,7 +37,7 @@ def option_row(option: Option, front: Iterable[Option] = ()) -> dict[str, Any]:
         "high_bytes": option.level.high_bytes,
         "limit_bytes": option.limit_bytes,
         "headroom_bytes": option.headroom_bytes,
-        "sure": option.sure,
+        "verdict": str(option.verdict),
         "largest_batch": option.largest_batch,
         **_cost("usd_per_hour", option.hour),
         **_cost("usd", option.buy),
@@ -102,22 +102,22 @@ def later_text(later: Later) -> str:
     return f"{later.what}: {called}, {cost}, {need} on each GPU; {later.carrying:,} offers carry it"
 
 
-def want_row(want: Want) -> dict[str, Any]:
+def request_row(request: ShopRequest) -> dict[str, Any]:
     return {
-        "batch": want.setup.batch,
-        "precisions": [str(precision) for precision in want.precisions],
-        "optimizer": str(want.setup.optimizer),
-        "most_accumulate": want.most_accumulate,
-        "counts": list(want.counts),
-        "jit": str(want.setup.jit),
-        "surely": want.surely,
+        "batch": request.setup.batch,
+        "precisions": [str(precision) for precision in request.precisions],
+        "optimizer": str(request.setup.optimizer),
+        "most_accumulate": request.most_accumulate,
+        "counts": list(request.counts),
+        "jit": str(request.setup.jit),
+        "sure": request.sure,
     }
 
 
-def as_json(want: Want, offers: Offers, options: Sequence[Option], front: Sequence[Option]) -> dict[str, Any]:
+def as_json(request: ShopRequest, offers: Offers, options: Sequence[Option], front: Sequence[Option]) -> dict[str, Any]:
     """`options` are those to be shown, in order."""
     return {
-        "want": want_row(want),
+        "want": request_row(request),
         "options": [option_row(option, front) for option in options],
         "why_not": [refusal_row(refusal) for refusal in offers.why_not()],
         "refused": [refusal_row(refusal) for refusal in offers.refusals],

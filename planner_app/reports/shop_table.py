@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from planner_app.core.hardware.option import Later, Offers, Option, Want
+from planner_app.core.hardware.option import Later, Offers, Option, ShopRequest
 from planner_app.core.hardware.prices import Cost
 from planner_app.core.hardware.refusal import short_name
 from planner_app.core.hardware.roofline import Source
@@ -21,7 +21,7 @@ MOST_NAMES = 6
 
 
 def show(
-    want: Want,
+    request: ShopRequest,
     offers: Offers,
     shown: Sequence[Option],
     kept: int,
@@ -29,7 +29,7 @@ def show(
     console: Console,
     later: Sequence[Later] = (),
 ) -> None:
-    console.print(_title(want, offers, kept))
+    console.print(_title(request, offers, kept))
     if shown:
         console.print(_table(shown, front, wide=console.width >= NARROW))
     for line in (*_notes(shown), *_legend(shown, front)):
@@ -39,13 +39,17 @@ def show(
     console.print(_reasons(offers))
 
 
-def _title(want: Want, offers: Offers, kept: int) -> Text:
-    counts = f"{want.counts[0]} GPU" if len(want.counts) == 1 else f"{want.counts[0]} to {want.counts[-1]} GPUs"
-    precisions = " or ".join(map(str, want.precisions))
+def _title(request: ShopRequest, offers: Offers, kept: int) -> Text:
+    counts = (
+        f"{request.counts[0]} GPU" if len(request.counts) == 1 else f"{request.counts[0]} to {request.counts[-1]} GPUs"
+    )
+    precisions = " or ".join(map(str, request.precisions))
     tried = len(offers.options) + len(offers.refusals)
     style = "bold" if kept else "bold red"
     text = Text(f"{kept or 'None'} of {tried:,} offers carry it", style=style)
-    text.append(f": {want.setup.batch} samples per update, {precisions}, {want.setup.optimizer}, ", style="not bold")
+    text.append(
+        f": {request.setup.batch} samples per update, {precisions}, {request.setup.optimizer}, ", style="not bold"
+    )
     text.append(f"{counts} of each kind", style="not bold")
     if kept < len(offers.options):
         text.append(f"; {len(offers.options) - kept:,} more are outside your limits", style="not bold")

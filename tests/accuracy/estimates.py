@@ -10,6 +10,7 @@ from cases import Case
 
 from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.estimate.estimate import estimate as estimate_setup
+from planner_app.core.estimate.need import Need
 from planner_app.core.model.setup import Jit, Precision, Setup, parse_optimizer
 from planner_app.core.model.trace import StepTrace
 from planner_app.core.replay.allocate import live
@@ -42,7 +43,7 @@ def estimate(file: Path, case: Case, worker: WarmWorker) -> Estimated:
     step = setup.step(TARGET)
     trace = worker.run(Trace(model=check_model(str(file)), setup=step), StepTrace)
     memory = Memory(trace, step)
-    told: Estimate = estimate_setup(memory, setup, find_device(TARGET))
+    told: Estimate = estimate_setup(Need(memory, find_device(TARGET)), setup)
     return Estimated(
         live_bytes=told.live_bytes,
         peak_bytes=told.peak_bytes,

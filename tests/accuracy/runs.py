@@ -20,7 +20,7 @@ from estimates import setup_of
 
 from planner_app.core.measure.measurement import Order, Place, Run
 from planner_app.files.writing import write_atomically
-from planner_app.planner.measure import measure
+from planner_app.planner.measuring.measure import measure
 from planner_app.planner.opening import check_model
 
 HERE = Path(__file__).parent

@@ -8,7 +8,8 @@ sample:    an activation for each sample, kept for the backward pass; `inside` a
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner_app.core.advise import Advice, Want, advise
+from planner_app.core.advise import Advice, AdviceRequest, advise
+from planner_app.core.estimate.need import Needs
 from planner_app.core.hardware.device import Device, custom_device
 from planner_app.core.model.setup import Jit, Precision, Setup, StepSetup
 from planner_app.core.model.trace import Constant, Operation, Phase, Role, Size, Source, StepTrace, Value, Variable
@@ -22,9 +23,9 @@ HALVED = (Precision.MIXED_BFLOAT16, Precision.MIXED_FLOAT16)
 
 def want(
     batch: int, *, device: Device = CARD, limit: int | None = LIMIT, devices: tuple[Device, ...] = (), **setup
-) -> Want:
+) -> AdviceRequest:
     setup.setdefault("jit", Jit.OFF)
-    return Want(Setup(batch=batch, **setup), device, limit, devices, (("image", (96, 96, 3)),))
+    return AdviceRequest(Setup(batch=batch, **setup), device, limit, devices, (("image", (96, 96, 3)),))
 
 
 @dataclass
@@ -44,11 +45,11 @@ class Models:
             self._memories[step] = Memory(self._trace(step), step)
         return self._memories[step]
 
-    def advice(self, wanted: Want) -> Advice:
+    def advice(self, wanted: AdviceRequest) -> Advice:
         memories: dict[StepSetup, Memory] = {}
         impossible: dict[StepSetup, str] = {}
         for _ in range(20):
-            advice = advise(wanted, memories, impossible)
+            advice = advise(wanted, Needs(memories), impossible)
             if not advice.missing:
                 return advice
             for step in advice.missing:

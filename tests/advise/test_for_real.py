@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from planner_app.cli import main
-from planner_app.core.estimate.estimate import estimate
 from planner_app.core.hardware.device import cpu_device
 from planner_app.core.measure.measurement import Place
 from planner_app.core.model.setup import Setup
-from planner_app.planner.advise import advice_for, want_of
-from planner_app.planner.measure import measure
+from planner_app.planner.advise import advice_request
+from planner_app.planner.measuring.measure import measure
 from planner_app.planner.opening import Opened, open_model
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.planner import Planner
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "planner_app" / "data" / "demo.keras"
@@ -33,14 +32,14 @@ def opened() -> Opened:
 
 
 @pytest.fixture(scope="module")
-def tracer(opened: Opened) -> Tracer:
-    return Tracer(opened.checked)
+def planner(opened: Opened) -> Planner:
+    return Planner(opened.checked)
 
 
 @pytest.fixture(scope="module")
-def limit(tracer) -> int:
+def limit(planner) -> int:
     setup = Setup(batch=BATCH)
-    needed = estimate(tracer.memory(setup.step("cpu")), setup, cpu_device()).peak_bytes
+    needed = planner.estimate(setup, cpu_device()).peak_bytes
     return int(needed * 0.7) // MIB * MIB
 
 
@@ -63,8 +62,8 @@ def test_that_the_doctor_names_the_layer_that_tensorflow_failed_in(limit, tmp_pa
         assert beside["peak_bytes"] > limit
 
 
-def test_that_the_first_three_pieces_of_advice_really_fit(opened, tracer, limit):
-    advice = advice_for(tracer, want_of(Setup(batch=BATCH), cpu_device(limit), opened.description))
+def test_that_the_first_three_pieces_of_advice_really_fit(opened, planner, limit):
+    advice = planner.advise(advice_request(Setup(batch=BATCH), cpu_device(limit), opened.description))
     assert not advice.fits
     assert len(advice.options) >= 3
     for option in advice.options[:3]:

@@ -16,14 +16,13 @@ from pathlib import Path
 
 from planner_app.core.advise import Cost, Option
 from planner_app.core.doctor import diagnose
-from planner_app.core.estimate.estimate import estimate
 from planner_app.core.hardware.device import cpu_device
 from planner_app.core.measure.measurement import Order, Place
 from planner_app.core.model.setup import Setup
-from planner_app.planner.advise import advice_for, want_of
-from planner_app.planner.measure import measure
+from planner_app.planner.advise import advice_request
+from planner_app.planner.measuring.measure import measure
 from planner_app.planner.opening import Opened, open_model
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.planner import Planner
 from planner_app.units import format_bytes
 
 HERE = Path(__file__).parent
@@ -60,14 +59,13 @@ def made(name: str, folder: Path) -> Path:
 
 def check(name: str, file: Path, batch: int) -> bool:
     opened = open_model(str(file))
-    tracer = Tracer(opened.checked)
+    planner = Planner(opened.checked)
     setup = Setup(batch=batch)
-    before = estimate(tracer.memory(setup.step("cpu")), setup, cpu_device())
+    before = planner.estimate(setup, cpu_device())
     limit = int(before.peak_bytes * LIMIT) // MIB * MIB
     print(f"{name}, batch {batch}: {format_bytes(before.peak_bytes)} expected, limit {format_bytes(limit)}", flush=True)
     good = _diagnosed(file, batch, limit, opened)
-    advice = advice_for(tracer, want_of(setup, cpu_device(limit), opened.description))
-    tracer.keep()
+    advice = planner.advise(advice_request(setup, cpu_device(limit), opened.description))
     if len(advice.options) < PIECES:
         print(f"  only {len(advice.options)} pieces of advice")
         good = False

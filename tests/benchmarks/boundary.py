@@ -13,12 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from planner_app.core.estimate.limited import largest_through
 from planner_app.core.measure.measurement import Order, Place
 from planner_app.core.model.setup import Setup
-from planner_app.core.replay.limited import largest_through
-from planner_app.planner.measure import measure
+from planner_app.planner.measuring.measure import measure
+from planner_app.planner.measuring.search import search
 from planner_app.planner.opening import check_model
-from planner_app.planner.search import search
 from planner_app.planner.tracer import Tracer
 from planner_app.units import parse_bytes
 

@@ -13,11 +13,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from planner_app.core.estimate.curve import level, levels, per_gpu_batches
-from planner_app.core.hardware.device import Device
+from planner_app.core.estimate.curve import per_gpu_batches
+from planner_app.core.estimate.need import Need
+from planner_app.core.hardware.device import Device, cpu_device
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Precision, Setup
+from planner_app.core.replay.memory import Memory
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.kept.traces import TraceCache
 from planner_app.planner.opening import check_model
@@ -67,8 +69,15 @@ def peaks_on(target: str, tracer: Tracer) -> list[int]:
     peaks = []
     for first in setups((max(GPUS),)):
         memory = tracer.memory(first.step(target))
-        peaks += [level(memory, first.with_batch(batch).per_gpu_batch).peak_bytes for batch in BATCHES]
+        batches = [first.with_batch(batch).per_gpu_batch for batch in BATCHES]
+        peaks += [Need(memory, cpu_device()).level_on_line(batch).peak_bytes for batch in batches]
     return peaks
+
+
+def points(memory: Memory, batches: list[int]) -> None:
+    need = Need(memory, cpu_device())
+    for batch in batches:
+        need.level_on_line(batch)
 
 
 def chart(model: CheckedModel, folder: Path, devices: list[Device]) -> tuple[int, dict[str, float]]:
@@ -76,7 +85,7 @@ def chart(model: CheckedModel, folder: Path, devices: list[Device]) -> tuple[int
     tracer = Tracer(model, TraceCache(folder))
     began = time.monotonic()
     wanted = per_gpu_batches(setups(), devices)
-    tracer.prepare(wanted, then=lambda memory: levels(memory, wanted[memory.setup]))
+    tracer.prepare(wanted, then=lambda memory: points(memory, wanted[memory.setup]))
     traced = time.monotonic()
     peaks = {target: peaks_on(target, tracer) for target in {device.target for device in devices}}
     capacities = [(device.target, allocator_limit_bytes(device) or 0) for device in devices]

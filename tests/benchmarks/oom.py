@@ -12,7 +12,7 @@ from pathlib import Path
 
 from planner_app.core.measure.measurement import Order, Place
 from planner_app.core.model.setup import Setup
-from planner_app.planner.measure import measure
+from planner_app.planner.measuring.measure import measure
 from planner_app.planner.opening import check_model
 
 DEMO = Path(__file__).parents[2] / "planner_app" / "data" / "demo.keras"

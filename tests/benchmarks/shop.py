@@ -12,7 +12,8 @@ import time
 from datetime import date
 from pathlib import Path
 
-from planner_app.core.hardware.option import Want
+from planner_app.core.estimate.need import Needs
+from planner_app.core.hardware.option import ShopRequest
 from planner_app.core.hardware.prices import Pay
 from planner_app.core.hardware.ranking import By, front, ranked
 from planner_app.core.hardware.roofline import speed
@@ -47,14 +48,14 @@ def rank_all(tracer: Tracer) -> float:
     devices = load_catalogue().devices
     slowest = 0.0
     for batch in BATCHES:
-        want = Want(Setup(batch=batch), (Precision.MIXED_FLOAT16, Precision.FLOAT32), most_accumulate=8)
+        want = ShopRequest(Setup(batch=batch), (Precision.MIXED_FLOAT16, Precision.FLOAT32), most_accumulate=8)
         wanted = steps(want, devices)
         tracer.prepare(wanted)
         memories = {step: tracer.memory(step) for step in wanted}
         taken = []
         for _ in range(ROUNDS):
             began = time.process_time()
-            offers = shop(want, devices, memories, today=date.today())
+            offers = shop(want, devices, Needs(memories), today=date.today())
             for by in By:
                 ranked(offers.options, by, Pay.CLOUD)
             front(offers.options)

@@ -122,7 +122,8 @@ def test_that_where_nothing_fits_the_answer_is_none_and_3(run):
 def test_that_the_largest_batch_is_told_to_people_too(run):
     code, out, _ = run("max-batch", DEMO, "--limit", "200MiB")
     assert code == 0
-    assert " samples per update fit: " in out.splitlines()[0]
+    assert " samples per update at the most: " in out.splitlines()[0]
+    assert "fits up to " in out and ", tight up to " in out
     assert "as a multiple of 8" in out
     assert "as a power of two" in out
 

@@ -17,8 +17,8 @@ from planner_app.files.devices import catalogue as devices
 DEMO = str(Path(planner_app.__file__).parent / "data" / "demo.keras")
 KEYS = (
     "device segment gpus batch per_gpu_batch accumulate precision jit peak_bytes low_bytes high_bytes limit_bytes "
-    "headroom_bytes sure largest_batch usd_per_hour usd_per_hour_old usd_per_hour_source usd_per_hour_date usd usd_old "
-    "watts seconds_per_update samples_per_second speed_source usd_per_million_samples front notes"
+    "headroom_bytes verdict largest_batch usd_per_hour usd_per_hour_old usd_per_hour_source usd_per_hour_date "
+    "usd usd_old watts seconds_per_update samples_per_second speed_source usd_per_million_samples front notes"
 )
 
 Run = Callable[..., tuple[int, str, str]]

@@ -6,8 +6,9 @@ from datetime import date
 from steps import Step
 
 from planner_app.core.estimate.curve import LARGEST_BATCH, anchors
+from planner_app.core.estimate.need import Needs
 from planner_app.core.hardware.device import Device, Price, Segment, Tflops
-from planner_app.core.hardware.option import Offers, Want
+from planner_app.core.hardware.option import Offers, ShopRequest
 from planner_app.core.hardware.shop import shop, steps
 from planner_app.core.model.setup import Precision, Setup, StepSetup
 from planner_app.core.model.trace import Phase, Role, Size
@@ -52,7 +53,7 @@ def one_multiplication():
     return step.trace()
 
 
-def lines(want: Want, devices, constant: int = GIB, slope: int = 100 * MIB, band: float = 1.0):
+def lines(want: ShopRequest, devices, constant: int = GIB, slope: int = 100 * MIB, band: float = 1.0):
     """Half precision takes half of what grows; adding up gradients another half gibibyte."""
     return {
         step: line(
@@ -65,12 +66,12 @@ def lines(want: Want, devices, constant: int = GIB, slope: int = 100 * MIB, band
     }
 
 
-def offered(want: Want | int, *devices: Device, measured=None, **memory) -> Offers:
-    want = Want(Setup(batch=want)) if isinstance(want, int) else want
-    return shop(want, devices, lines(want, devices, **memory), today=TODAY, measured=measured)
+def offered(want: ShopRequest | int, *devices: Device, measured=None, **memory) -> Offers:
+    want = ShopRequest(Setup(batch=want)) if isinstance(want, int) else want
+    return shop(want, devices, Needs(lines(want, devices, **memory)), today=TODAY, measured=measured)
 
 
-def wanted(batch: int, *precisions: Precision, **more) -> Want:
+def wanted(batch: int, *precisions: Precision, **more) -> ShopRequest:
     jit = more.pop("jit", None)
     setup = Setup(batch=batch) if jit is None else replace(Setup(batch=batch), jit=jit)
-    return Want(setup, precisions or (Precision.FLOAT32,), **more)
+    return ShopRequest(setup, precisions or (Precision.FLOAT32,), **more)

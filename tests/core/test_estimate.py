@@ -7,6 +7,7 @@ from steps import Step
 
 from planner_app.core.estimate.breakdown import MEANING, Term, snapshot
 from planner_app.core.estimate.estimate import Estimate, LayerMemory, estimate
+from planner_app.core.estimate.need import Need
 from planner_app.core.hardware.device import cpu_device, custom_device
 from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
 from planner_app.core.model.setup import Jit, Setup
@@ -41,7 +42,7 @@ def one_layer(convolution: str = "MatMul") -> StepTrace:
 def estimated(trace: StepTrace | None = None, device=CARD, **setup) -> Estimate:
     wanted = Setup(batch=BATCH, **{"jit": Jit.OFF, **setup})
     step = wanted.step("gpu:8.0" if device.cuda else "cpu")
-    return estimate(Memory(replace(trace or one_layer(), xla=step.xla), step), wanted, device)
+    return estimate(Need(Memory(replace(trace or one_layer(), xla=step.xla), step), device), wanted)
 
 
 def test_that_every_byte_at_the_peak_has_a_term():
@@ -167,7 +168,7 @@ def test_that_compiled_by_xla_it_is_one_block_beside_the_arguments():
 
 def test_that_a_layer_that_refuses_xla_keeps_the_whole_step_from_it():
     setup = Setup(batch=BATCH, jit=Jit.ON)
-    refused = estimate(Memory(one_layer(), setup.step("gpu:8.0")), setup, CARD)  # the trace says: not compiled
+    refused = estimate(Need(Memory(one_layer(), setup.step("gpu:8.0")), CARD), setup)  # the trace says: not compiled
     assert not refused.xla
     assert refused.peak_bytes == estimated(jit=Jit.OFF).peak_bytes
 

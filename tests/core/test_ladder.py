@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 from steps import Step
 
+from planner_app.core.estimate.need import Needs
 from planner_app.core.hardware.device import cpu_device, custom_device
 from planner_app.core.measure.calibration import Calibration, Sample
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Precision, Setup, StepSetup
 from planner_app.core.model.trace import Role, Size
-from planner_app.core.plan.ladder import DoesNotFit, Wish, accumulations, needed_steps, plan_of
+from planner_app.core.plan.ladder import DoesNotFit, PlanRequest, accumulations, needed_steps, plan_of
 from planner_app.core.plan.plan import MemorySettings
 from planner_app.core.replay.memory import Memory
 
@@ -33,19 +34,19 @@ def step_of(setup: StepSetup) -> Memory:
     return Memory(step.trace(layers=(("norm", "BatchNormalization"),)), setup)
 
 
-def taught(ratio: float):
+def measured(ratio: float):
     """One measurement, so many times its estimate, of steps that are not compiled."""
     sample = Sample("tiny", "", "batch 8", WHEN, 1000, (round(1000 * ratio),))
-    learnt = Calibration("cpu", "2.21.0", "3.15.1", False, (sample,))
-    return lambda device, xla: learnt if device.name == "cpu" and not xla else None
+    calibration = Calibration("cpu", "2.21.0", "3.15.1", False, (sample,))
+    return lambda device, xla: calibration if device.name == "cpu" and not xla else None
 
 
 def planned(batch: int, *, limit: int | None = None, gpus: int = 1, accumulate: int = 1, ratio: float = 0.0, **more):
     device = cpu_device(limit)
-    wish = Wish(Setup(batch=batch, gpus=gpus, accumulate=accumulate), (device,), **more)
-    memories = {setup: step_of(setup) for setup in needed_steps(wish)}
-    calibrated = {"taught": taught(ratio)} if ratio else {}
-    return plan_of(MODEL, memories, wish, file="tiny.keras", created=WHEN, versions={"plimsoll": "1"}, **calibrated)
+    request = PlanRequest(Setup(batch=batch, gpus=gpus, accumulate=accumulate), (device,), **more)
+    memories = {setup: step_of(setup) for setup in needed_steps(request)}
+    needs = Needs(memories, measured(ratio)) if ratio else Needs(memories)
+    return plan_of(MODEL, needs, request, file="tiny.keras", created=WHEN, versions={"plimsoll": "1"})
 
 
 def rungs(plan) -> list[tuple[int, int]]:
@@ -103,18 +104,18 @@ def test_that_what_does_not_fit_says_how_much_is_missing():
 
 def test_that_a_limit_of_the_users_counts():
     device = custom_device("24GiB", 24 << 30, (8, 9))
-    wish = Wish(Setup(batch=64), (device,), memory=MemorySettings(limit_bytes=40 * MIB))
-    memories = {setup: step_of(setup) for setup in needed_steps(wish)}
-    entry = plan_of(MODEL, memories, wish, file="m", created=WHEN, versions={}).devices[0]
+    request = PlanRequest(Setup(batch=64), (device,), memory=MemorySettings(limit_bytes=40 * MIB))
+    memories = {setup: step_of(setup) for setup in needed_steps(request)}
+    entry = plan_of(MODEL, Needs(memories), request, file="m", created=WHEN, versions={}).devices[0]
     assert entry.device.capacity_bytes == 40 * MIB
     assert entry.rungs[0].per_gpu_batch == 32
     assert entry.environment == {"KERAS_BACKEND": "tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH": "false"}
 
 
 def test_that_a_device_that_can_not_carry_it_is_left_out_and_said():
-    wish = Wish(Setup(batch=64), (cpu_device(MIB), replace(cpu_device(), name="large")))
-    memories = {setup: step_of(setup) for setup in needed_steps(wish)}
-    plan = plan_of(MODEL, memories, wish, file="m", created=WHEN, versions={})
+    request = PlanRequest(Setup(batch=64), (cpu_device(MIB), replace(cpu_device(), name="large")))
+    memories = {setup: step_of(setup) for setup in needed_steps(request)}
+    plan = plan_of(MODEL, Needs(memories), request, file="m", created=WHEN, versions={})
     assert [entry.device.name for entry in plan.devices] == ["large"]
     assert "does not fit cpu" in plan.warnings[0]
 

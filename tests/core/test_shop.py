@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 from offers import GIB, MIB, TODAY, an_hour, card, lines, offered, wanted
 
-from planner_app.core.hardware.option import Want
+from planner_app.core.estimate.need import Needs
+from planner_app.core.estimate.verdict import Verdict
+from planner_app.core.hardware.option import ShopRequest
 from planner_app.core.hardware.refusal import Why
 from planner_app.core.hardware.roofline import Source
 from planner_app.core.hardware.runtime import allocator_limit_bytes
@@ -74,20 +76,22 @@ def test_that_the_largest_batch_is_of_all_gpus():
 def test_that_what_measurements_teach_of_a_device_counts_for_it_and_is_said():
     """200 samples take 20.5 GiB of the 21.9 by the estimate, and a tenth more where that was measured."""
     other, want = card("NVIDIA X2"), wanted(200, counts=(1,))
-    learnt = Calibration("NVIDIA X1", "2.21.0", "3.15.1", True, (Sample("net", "", "", "2026-11-16", 100, (110,)),))
+    calibration = Calibration(
+        "NVIDIA X1", "2.21.0", "3.15.1", True, (Sample("net", "", "", "2026-11-16", 100, (110,)),)
+    )
 
-    def taught(device, xla):
-        return learnt if device.name == "NVIDIA X1" and xla else None
+    def measured(device, xla):
+        return calibration if device.name == "NVIDIA X1" and xla else None
 
     plain = offered(want, CARD, other)
     assert [option.device.name for option in plain.options] == ["NVIDIA X1", "NVIDIA X2"]
     memories = lines(want, (CARD, other))
-    found = shop(want, (CARD, other), memories, today=TODAY, taught=taught)
+    found = shop(want, (CARD, other), Needs(memories, measured), today=TODAY)
     assert [option.device.name for option in found.options] == ["NVIDIA X2"]
     assert found.options[0].notes == ()
     assert found.refusals[0].need_bytes == round(1.1 * (GIB + 20000 * MIB))
     half = replace(want, setup=Setup(batch=100))
-    option = shop(half, (CARD,), memories, today=TODAY, taught=taught).options[0]
+    option = shop(half, (CARD,), Needs(memories, measured), today=TODAY).options[0]
     assert option.level.peak_bytes == round(1.1 * (GIB + 10000 * MIB))
     assert option.largest_batch == (int(allocator_limit_bytes(CARD) / 1.1) - GIB) // (100 * MIB)
     assert option.notes[0].startswith("calibrated with one measurement on NVIDIA X1")
@@ -98,7 +102,7 @@ def test_that_a_want_without_a_choice_is_refused():
         with pytest.raises(SetupError, match="expected at least one precision, and numbers above zero"):
             wanted(8, **nothing)
     with pytest.raises(SetupError):
-        Want(Setup(batch=8), precisions=())
+        ShopRequest(Setup(batch=8), precisions=())
 
 
 # Precisions.
@@ -191,9 +195,9 @@ def test_that_cards_that_cannot_be_answered_for_are_refused(name, why):
 
 def test_that_the_high_end_of_the_band_counts_where_it_must():
     loose = offered(wanted(200, counts=(1,)), CARD, band=1.2)
-    assert not only(loose).sure
-    assert "the high end of the estimate's band does not fit" in only(loose).notes
-    assert offered(wanted(200, counts=(1,), surely=True), CARD, band=1.2).options == ()
+    assert only(loose).verdict is Verdict.TIGHT
+    assert "tight: the high end of the estimate's band does not fit" in only(loose).notes
+    assert offered(wanted(200, counts=(1,), sure=True), CARD, band=1.2).options == ()
 
 
 # Traces, speed, prices.
@@ -202,14 +206,14 @@ def test_that_the_high_end_of_the_band_counts_where_it_must():
 def test_that_missing_traces_are_named_step_by_step():
     want = wanted(400, counts=(1,), most_accumulate=8)
     all_of_them = lines(want, [CARD])
-    first = shop(want, [CARD], {}, today=TODAY)
+    first = shop(want, [CARD], Needs({}), today=TODAY)
     assert (first.options, first.refusals) == ((), ())
     (plain,) = first.missing
     assert not plain.accumulates
-    second = shop(want, [CARD], {plain: all_of_them[plain]}, today=TODAY)
+    second = shop(want, [CARD], Needs({plain: all_of_them[plain]}), today=TODAY)
     (adding,) = second.missing  # only now is it known that the batch does not fit at once
     assert adding == replace(plain, accumulates=True)
-    last = shop(want, [CARD], all_of_them, today=TODAY)
+    last = shop(want, [CARD], Needs(all_of_them), today=TODAY)
     assert last.missing == ()
     assert len(last.options) == 1
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from offers import TODAY, an_hour, card, offered, wanted
 
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.prices import Pay
 from planner_app.core.hardware.ranking import By, front, ranked
 from planner_app.reports.scatter_svg import Dot, scatter
@@ -107,8 +108,8 @@ def test_that_what_is_recommended_surely_fits_before_it_is_cheap():
     tight = card("NVIDIA Tight", 8.5, cloud_prices=(an_hour(0.1),))
     offers = offered(WANT, tight, PRICED, constant=0, band=1.2)
     cheapest = ranked(offers.options)[0]
-    assert (cheapest.device, cheapest.sure) == (tight, False)
-    assert recommended(offers.options, Pay.CLOUD).sure
+    assert (cheapest.device, cheapest.verdict) == (tight, Verdict.TIGHT)
+    assert recommended(offers.options, Pay.CLOUD).verdict is Verdict.FITS
     assert "Cheaper, but not surely large enough" in page(offers=offers).text
 
 

@@ -5,7 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from steps import Step
 
-from planner_app.core.estimate.curve import LARGEST_BATCH, LargestBatch, Level, anchors, largest_batch, level, levels
+from planner_app.core.estimate.curve import LARGEST_BATCH, LargestBatch, anchors, largest_within, on_line
+from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.need import level_at
 from planner_app.core.model.setup import StepSetup
 from planner_app.core.model.trace import Size
 from planner_app.core.replay.memory import Memory
@@ -30,6 +32,14 @@ def bent() -> Memory:
     done = step.run("Backward", a)
     step.make("Update", size=50 * MIB, where={"after": (done,)})
     return Memory(step.trace(), ON_GPU)
+
+
+def largest_of(memory: Memory, limit_bytes: int) -> LargestBatch:
+    return largest_within(lambda batch: level_at(memory.point(batch)), limit_bytes)
+
+
+def level_of(memory: Memory, batch: int) -> Level:
+    return on_line(lambda anchor: level_at(memory.point(anchor)), batch)
 
 
 def needs(batch: int) -> int:
@@ -62,25 +72,26 @@ def test_that_anchors_rise_and_end_at_the_first_not_below(largest):
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 5, 7, 8, 100, 1000])
 def test_that_a_straight_line_is_met_at_every_batch(batch):
-    assert level(straight(), batch) == Level(needs(batch), needs(batch), needs(batch))
+    assert level_of(straight(), batch) == Level(needs(batch), needs(batch), needs(batch))
 
 
 def test_that_an_anchor_is_replayed_exactly():
     memory = bent()
     for batch in (1, 2, 32, 48, 64):
-        assert level(memory, batch).peak_bytes == WEIGHTS + CONSTANTS + max(batch, 50) * MIB
+        assert level_of(memory, batch).peak_bytes == WEIGHTS + CONSTANTS + max(batch, 50) * MIB
 
 
 def test_that_between_anchors_the_line_never_says_too_little_where_memory_bends():
     memory = bent()
     for batch in range(48, 64):
         true = WEIGHTS + CONSTANTS + max(batch, 50) * MIB
-        assert true <= level(memory, batch).peak_bytes <= true + 2 * MIB
+        assert true <= level_of(memory, batch).peak_bytes <= true + 2 * MIB
 
 
 def test_that_only_anchors_are_replayed():
     memory = straight()
-    levels(memory, range(1, 101))
+    for batch in range(1, 101):
+        level_of(memory, batch)
     assert sorted(point.batch for point in memory.points) == list(anchors(100))
 
 
@@ -105,14 +116,14 @@ def test_that_a_point_that_is_known_is_not_worked_out_again():
     ],
 )
 def test_that_the_largest_batch_is_exact(limit_bytes, found):
-    assert largest_batch(straight(), limit_bytes) == found
+    assert largest_of(straight(), limit_bytes) == found
 
 
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(slope=st.integers(1, 5 * MIB), limit_bytes=st.integers(0, 500 * MIB))
 def test_that_the_largest_batch_fits_and_one_more_does_not(slope, limit_bytes):
     memory = straight(slope)
-    found = largest_batch(memory, limit_bytes)
+    found = largest_of(memory, limit_bytes)
     if found.batch and not found.bound:
         assert memory.point(found.batch).in_use_bytes <= limit_bytes
     if not found.bound:
@@ -123,17 +134,17 @@ def test_that_the_largest_batch_fits_and_one_more_does_not(slope, limit_bytes):
 
 def test_that_a_bend_is_no_trap():
     limit = WEIGHTS + CONSTANTS + 60 * MIB
-    assert largest_batch(bent(), limit).batch == 60
-    assert largest_batch(bent(), WEIGHTS + CONSTANTS + 49 * MIB) == LargestBatch(0, 0, 0)
+    assert largest_of(bent(), limit).batch == 60
+    assert largest_of(bent(), WEIGHTS + CONSTANTS + 49 * MIB) == LargestBatch(0, 0, 0)
 
 
 def test_that_memory_that_does_not_grow_ends_the_search():
-    found = largest_batch(straight(slope=0), needs(0))
+    found = largest_of(straight(slope=0), needs(0))
     assert found.bound
     assert found.batch == LARGEST_BATCH
 
 
 def test_that_a_few_replays_are_enough():
     memory = straight()
-    largest_batch(memory, needs(5000))
+    largest_of(memory, needs(5000))
     assert len(memory.points) <= 20  # 14 powers of two, then the crossing

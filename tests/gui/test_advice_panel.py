@@ -15,7 +15,7 @@ from planner_app.gui.panels.advice.presenter import AdvicePresenter
 from planner_app.gui.panels.advice.values import Use, rows_of
 from planner_app.gui.panels.advice.view import AdviceView
 from planner_app.gui.session import Session
-from planner_app.planner.advise import advice_for, want_of
+from planner_app.planner.advise import advice_request
 
 TOO_MUCH = 36_000  # of the demo model on an L4, by little: the cheap changes are enough, and few traces are made
 
@@ -44,15 +44,15 @@ def advised(session: Session, panel: AdvicePresenter, view: AdviceView) -> Advic
     assert panel.busy and not view.work.isEnabled() and view.cancel.isEnabled()
     wait(lambda: not panel.busy)
     choice = session.choice
-    want = want_of(choice.setup, choice.device, session.description, catalogue().devices)
-    return advice_for(session.tracer, want)  # every trace is there by now
+    request = advice_request(choice.setup, choice.device, session.description, catalogue().devices)
+    return session.planner.advise(request)  # every trace is there by now
 
 
 def test_that_the_list_is_what_the_adviser_says_cheapest_first(
     advised: Advice, panel: AdvicePresenter, view: AdviceView, take_pictures: Callable
 ):
     assert panel.values.rows == rows_of(advised)
-    assert [row.rank for row in panel.values.rows if row.use is Use.FITS] == list(
+    assert [row.rank for row in panel.values.rows if row.use in (Use.FITS, Use.TIGHT)] == list(
         map(str, range(1, len(advised.options) + 1))
     )
     first, option = panel.values.rows[0], advised.options[0]

@@ -64,7 +64,7 @@ def test_that_a_model_dropped_on_the_window_is_opened_and_judged(app: App):
     assert app.session.opening == str(DEMO)
     wait(lambda: traced(app.session))
     assert app.window.windowTitle() == "demo.keras - Plimsoll"
-    assert app._status.sentence.text().startswith("Fits. A batch of 32 in float32 takes")
+    assert app._status.sentence.text().startswith("Fits. A batch of 32 needs")
     app.session.choose_setup(batch=1 << 20)
     assert app._status.sentence.text().startswith("Does not fit.")
 

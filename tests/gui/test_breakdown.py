@@ -6,8 +6,8 @@ from PySide6.QtTest import QTest
 from waiting import wait
 
 from planner_app.core.estimate.breakdown import MEANING, Term
-from planner_app.core.estimate.curve import level
 from planner_app.core.estimate.estimate import estimate
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
 from planner_app.core.model.setup import Precision
 from planner_app.gui.look.theme import Appearance
@@ -39,7 +39,7 @@ def settle(session: Session) -> None:
 
 def now(session: Session):
     choice = session.choice
-    return estimate(session.memory(choice.setup), choice.setup, choice.device)
+    return estimate(session.need(choice.setup), choice.setup)
 
 
 def test_that_the_terms_are_the_estimate_s_and_sum_to_its_peak(session: Session, panel: BreakdownPresenter):
@@ -80,7 +80,9 @@ def test_that_between_two_batches_terms_lie_on_a_straight_line():
 
 def test_that_a_moved_batch_is_shown_at_once_and_exactly_soon_after(session: Session, panel: BreakdownPresenter):
     session.choose_setup(batch=77)
-    assert panel.values.peak_bytes == pytest.approx(level(session.memory(session.choice.setup), 77).peak_bytes, abs=16)
+    assert panel.values.peak_bytes == pytest.approx(
+        session.need(session.choice.setup).level_on_line(77).peak_bytes, abs=16
+    )
     settle(session)
     assert panel.values.peak_bytes == now(session).peak_bytes
 
@@ -117,10 +119,10 @@ def test_that_every_term_says_where_it_comes_from(panel: BreakdownPresenter, vie
 
 
 def test_that_a_setup_beyond_the_capacity_is_marked(session: Session, panel: BreakdownPresenter):
-    assert panel.values.fits is True
+    assert panel.values.verdict is Verdict.FITS
     session.choose_setup(batch=panel.values.areas.batches[-1])
     settle(session)
-    assert panel.values.fits is False
+    assert panel.values.verdict is Verdict.DOES_NOT_FIT
     assert panel.values.areas.batches[-1] > session.choice.setup.batch
 
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from waiting import wait
 
-from planner_app.core.estimate.curve import largest_batch
+from planner_app.core.estimate.need import Need
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.setup import Precision
 from planner_app.files.devices.catalogue import find_device
@@ -54,10 +54,9 @@ def test_that_each_line_is_what_the_estimate_says(session: Session, chart: Chart
 
 
 def test_that_the_largest_batch_on_a_line_is_the_solved_one(session: Session, chart: ChartPresenter):
-    limit = allocator_limit_bytes(session.choice.device)
     for series in chart.picture.series:
         memory = session.memory(session.choice.line(series.precisions[0], series.gpus))
-        assert series.largest == largest_batch(memory, limit).batch * series.gpus
+        assert series.largest == Need(memory, session.choice.device).largest().batch * series.gpus
 
 
 def test_that_the_chosen_device_s_capacity_is_the_allocator_s_limit(session: Session, chart: ChartPresenter):

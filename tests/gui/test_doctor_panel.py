@@ -80,7 +80,7 @@ def _beside(session: Session, panel: DoctorPresenter, view: DoctorView) -> None:
     """At the batch and without XLA, as the log tells."""
     beside = panel.values.beside
     assert (beside.setup.batch, beside.setup.jit) == (BATCH, Jit.OFF)
-    expected = estimate(session.tracer.memory(beside.setup.step("gpu:8.0")), beside.setup, beside.device)
+    expected = estimate(session.planner.need(beside.setup, beside.device), beside.setup)
     assert beside.compared.peak_bytes == expected.peak_bytes
     assert beside.compared.batch_from_log and beside.compared.agrees
     assert "the estimate" in view.verdict.toPlainText() and not panel.values.stale

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from waiting import wait
 
+from planner_app.core.estimate.need import Needs
 from planner_app.core.hardware.device import Segment
 from planner_app.core.hardware.option import Option
 from planner_app.core.hardware.prices import Pay
@@ -16,7 +17,7 @@ from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.hardware.cells import COLUMNS
 from planner_app.gui.panels.hardware.presenter import HardwarePresenter
-from planner_app.gui.panels.hardware.values import Gain, Limits, key_of_option, want_of
+from planner_app.gui.panels.hardware.values import Gain, Limits, key_of_option, request_of
 from planner_app.gui.panels.hardware.view import HardwareView
 from planner_app.gui.session import Session
 
@@ -48,7 +49,7 @@ def settle(session: Session, panel: HardwarePresenter) -> None:
         known = panel._ranked
         return (
             known is not None
-            and (known[0], known[2]) == (want_of(session.choice, limits), limits)
+            and (known[0], known[2]) == (request_of(session.choice, limits), limits)
             and not (panel._busy or known[1].missing)
         )
 
@@ -57,9 +58,9 @@ def settle(session: Session, panel: HardwarePresenter) -> None:
 
 def by_hand(session: Session, panel: HardwarePresenter, limits: Limits) -> list[Option]:
     """The same from the core's own functions."""
-    want = want_of(session.choice, limits)
-    memories = {step: session.memories[step] for step in steps(want, panel._devices)}
-    offers = shop(want, panel._devices, memories, today=date.today())
+    request = request_of(session.choice, limits)
+    memories = {step: session.memories[step] for step in steps(request, panel._devices)}
+    offers = shop(request, panel._devices, Needs(memories), today=date.today())
     return ranked(kept(offers.options, limits.filter()), limits.by, limits.pay)
 
 

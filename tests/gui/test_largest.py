@@ -6,9 +6,8 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QTest
 from waiting import wait
 
-from planner_app.core.estimate.curve import largest_batch
+from planner_app.core.estimate.need import Need
 from planner_app.core.hardware.device import custom_device
-from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.setup import Precision
 from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.look.theme import Appearance
@@ -64,9 +63,8 @@ def test_that_each_cell_is_the_solved_batch(session: Session, panel: LargestPres
     draw(session, panel, T4)
     assert len(cells(panel)) == 2 * 2 * 3
     for cell in cells(panel):
-        limit = allocator_limit_bytes(cell.device)
         memory = session.memories[session.choice.line(cell.precision, cell.gpus).step(cell.device.target)]
-        expected = largest_batch(memory, limit)
+        expected = Need(memory, cell.device).largest()
         assert (cell.batch, cell.per_gpu_batch) == (expected.batch * cell.gpus, expected.batch)
         assert f"{expected.multiple_of_8 * cell.gpus:,}" in cell.tip
         assert f"{expected.power_of_2 * cell.gpus:,}" in cell.tip
@@ -85,7 +83,7 @@ def test_that_accumulation_counts(session: Session, panel: LargestPresenter):
     wait(lambda: all(cell.state is State.FITS for cell in cells(panel)))
     for cell in cells(panel):
         memory = session.memories[session.choice.line(cell.precision, cell.gpus).step(cell.device.target)]
-        expected = largest_batch(memory, allocator_limit_bytes(L4)).batch
+        expected = Need(memory, L4).largest().batch
         assert (cell.per_gpu_batch, cell.batch) == (expected, expected * cell.gpus * 4)
 
 
@@ -158,7 +156,7 @@ def test_that_cells_can_be_heard(panel: LargestPresenter, view: LargestView):
     index = view.table.cells.index(0, 1)
     spoken = view.table.cells.data(index, Qt.ItemDataRole.AccessibleTextRole)
     cell = view.table.cells.cell(index)
-    assert spoken == f"L4, float32, 2 GPUs: {cell.batch:,}, {cell.per_gpu_batch:,} each"
+    assert spoken == f"L4, float32, 2 GPUs: {cell.batch:,}, {cell.per_gpu_batch:,} each, {cell.sure:,} sure"
 
 
 def test_that_the_numbers_can_be_taken_away(panel: LargestPresenter):

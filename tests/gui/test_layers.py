@@ -41,7 +41,7 @@ def settle(session: Session) -> None:
 
 def now(session: Session) -> Estimate:
     choice = session.choice
-    return estimate(session.memory(choice.setup), choice.setup, choice.device)
+    return estimate(session.need(choice.setup), choice.setup)
 
 
 def layer(path: str, size: int, **more: int) -> LayerRow:

@@ -7,9 +7,10 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from waiting import wait
 
+from planner_app.core.estimate.need import Needs
 from planner_app.core.measure.calibration import Sample
 from planner_app.core.model.setup import Jit, Precision
-from planner_app.core.plan.ladder import Wish, needed_steps, plan_of
+from planner_app.core.plan.ladder import PlanRequest, needed_steps, plan_of
 from planner_app.core.plan.plan import Plan
 from planner_app.core.plan.script import script_of
 from planner_app.files.devices.catalogue import find_device
@@ -58,10 +59,12 @@ def test_that_the_plan_in_view_is_the_one_that_the_core_makes(
     session.choose_setup(batch=BATCH)
     view.lower_precision.setCurrentText("mixed_float16")
     plan = planned(session, panel)
-    wish = Wish(session.choice.setup, (session.choice.device,), (Precision.MIXED_FLOAT16,))
-    memories = {step: session.memories[step] for step in needed_steps(wish)}
+    request = PlanRequest(session.choice.setup, (session.choice.device,), (Precision.MIXED_FLOAT16,))
+    memories = {step: session.memories[step] for step in needed_steps(request)}
     model = session.opened.checked
-    assert plan == plan_of(model, memories, wish, file="demo.keras", created=plan.created, versions=versions())
+    assert plan == plan_of(
+        model, Needs(memories), request, file="demo.keras", created=plan.created, versions=versions()
+    )
     rungs = plan.devices[0].rungs
     assert rungs[0].accumulate == 2 and rungs[-1].precision is Precision.MIXED_FLOAT16
     assert view.ladder.rowCount() == len(rungs) == len(panel.table().rows)
@@ -78,13 +81,13 @@ def test_that_a_plan_heeds_what_measurements_taught(session: Session, panel: Pla
     sample = Sample("demo", "", "batch 96", "2026-11-16T05:00:00Z", 1000, (1250,))
     versions = {package: installed(package) for package in ("tensorflow", "keras")}
     Calibrations().add(sample, device=device, **versions, driver=None, xla=True)
-    session.learn_anew()
+    session.calibrate()
     wait(lambda: panel.values.plan is not alone)
     peak, before = (plan.devices[0].rungs[0].peak for plan in (planned(session, panel), alone))
     assert peak.expected_bytes == round(before.expected_bytes * 1.25)
     assert any(text.startswith(f"Calibrated with one measurement on {device}") for text in panel.values.plan.warnings)
     Calibrations().forget()
-    session.learn_anew()
+    session.calibrate()
     wait(lambda: panel.values.plan.devices[0].rungs[0].peak.expected_bytes == before.expected_bytes)
 
 

@@ -20,7 +20,7 @@ from planner_app.gui.panels.timeline.presenter import TimelinePresenter
 from planner_app.gui.panels.timeline.values import MOST_MOVES, Course
 from planner_app.gui.panels.timeline.view import TimelineView
 from planner_app.gui.session import Session
-from planner_app.planner.measure import measure
+from planner_app.planner.measuring.measure import measure
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def course_of(panel: TimelinePresenter) -> Course:
 
 def test_that_the_stack_s_top_is_what_the_estimate_expects(session: Session, panel: TimelinePresenter):
     choice, course = session.choice, course_of(panel)
-    expected = estimate(session.memory(choice.setup), choice.setup, choice.device)
+    expected = estimate(session.need(choice.setup), choice.setup)
     assert course.peak_bytes == course.stack.in_use.max() == expected.peak_bytes
     at_peak = {str(term): int(size[course.stack.peak]) for term, size in course.stack.terms.items()}
     assert {term: size for term, size in at_peak.items() if size} == dict(expected.breakdown)
@@ -85,7 +85,7 @@ def test_that_phases_lie_in_their_order_and_fill_the_step(panel: TimelinePresent
 
 def test_that_what_is_alive_at_the_peak_is_listed(session: Session, panel: TimelinePresenter, view: TimelineView):
     choice = session.choice
-    expected = estimate(session.memory(choice.setup), choice.setup, choice.device)
+    expected = estimate(session.need(choice.setup), choice.setup)
     assert [row.size_bytes for row in panel.values.held] == [each.size_bytes for each in expected.held[:12]]
     item = view.held.topLevelItem(0)
     assert expected.held[0].layer == item.text(0)

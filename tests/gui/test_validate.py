@@ -85,7 +85,7 @@ def _learnt_from(session: Session, view: ValidateView) -> None:
     measured = session.measurements[0].typical_bytes
     assert question.answer().peak_bytes == pytest.approx(measured, rel=0.001)
     Calibrations().forget()
-    session.learn_anew()
+    session.calibrate()
 
 
 def test_that_running_out_of_memory_is_a_result_with_its_layer(

@@ -16,7 +16,7 @@ from planner_app.core.measure.search import Try
 from planner_app.core.model.setup import Setup
 from planner_app.errors import Cancelled
 from planner_app.files.kept.measurements import read_measurement
-from planner_app.planner.search import search
+from planner_app.planner.measuring.search import search
 
 MIB = 1 << 20
 MODEL = str(DEMO)

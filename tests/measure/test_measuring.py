@@ -4,6 +4,7 @@ import pytest
 from conftest import LEAKING, PARTICULAR
 
 from planner_app.core.estimate.estimate import estimate
+from planner_app.core.estimate.need import Need
 from planner_app.core.hardware.device import cpu_device
 from planner_app.core.measure.compare import STATE, compare, estimated_timeline
 from planner_app.core.measure.leak import Verdict, worst_leak
@@ -12,7 +13,7 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Precision, Setup
 from planner_app.core.replay.timeline import held_at
 from planner_app.errors import SetupError
-from planner_app.planner.measure import measure
+from planner_app.planner.measuring.measure import measure
 from planner_app.planner.opening import check_model
 from planner_app.planner.tracer import Tracer
 
@@ -42,7 +43,7 @@ def tracer(demo: CheckedModel) -> Tracer:
 
 def test_that_kernels_one_by_one_take_what_the_estimate_says(inline, tracer):
     memory = tracer.memory(SETUP.step("cpu"))
-    told = estimate(memory, SETUP, cpu_device())
+    told = estimate(Need(memory, cpu_device()), SETUP)
     run, _ = inline.runs
     assert run.live_bytes == pytest.approx(told.live_bytes, rel=0.01)
     assert run.state_bytes == pytest.approx(told.state_bytes, rel=0.01)

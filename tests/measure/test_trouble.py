@@ -15,7 +15,7 @@ from planner_app.core.measure.measurement import Place
 from planner_app.core.model.setup import Setup
 from planner_app.errors import Cancelled, DeviceError, PlannerError, WorkerError
 from planner_app.jobs.protocol import Measure, Progress
-from planner_app.planner.measure import CutShort, measure, run_process
+from planner_app.planner.measuring.measure import CutShort, measure, run_process
 
 SETUP = Setup(batch=4)
 PATIENCE_SECONDS = 5.0  # at once, on a machine that others use too

@@ -1,6 +1,7 @@
 """Traces of tiny models by a real worker, each made once for the whole run."""
 
 from planner_app.core.estimate.estimate import Estimate, estimate
+from planner_app.core.estimate.need import Need
 from planner_app.core.hardware.device import Device, cpu_device, custom_device
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Setup, StepSetup, parse_optimizer
@@ -42,7 +43,7 @@ class Lab:
 
     def estimate(self, model: CheckedModel, setup: Setup, device: Device = CARD) -> Estimate:
         target = "gpu:8.0" if device.cuda else "cpu"
-        return estimate(self.of(model, setup.step(target)), setup, device)
+        return estimate(Need(self.of(model, setup.step(target)), device), setup)
 
 
 def live_bytes(memory: Memory, batch: int) -> int:

@@ -2,87 +2,50 @@
 
 import time
 from argparse import ArgumentParser, Namespace
-from typing import Any
-
-import msgspec
 
 from planner_app.commands import terminal
-from planner_app.commands.options import arguments, calibrated
+from planner_app.commands.options import arguments
+from planner_app.commands.options.planner import (
+    DOES_NOT_FIT,
+    FITS,
+    add_limit,
+    add_verdict,
+    exit_code,
+    limit_of,
+    planner_of,
+)
 from planner_app.commands.options.setup import add_device, add_setup, device_of, setup_of
-from planner_app.core.advise import Advice, Option
 from planner_app.files.devices.catalogue import catalogue
-from planner_app.planner.advise import advice_for, want_of
-from planner_app.planner.opening import open_model
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.advise import advice_request
+from planner_app.planner.opening import describe_model
 from planner_app.reports.advise_text import show
-from planner_app.units import parse_bytes
+from planner_app.reports.dicts import advice_dict
 
 HELP = "say what to change so that it fits"
-DOES_NOT_FIT = 3
 
 
 def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser)
     add_device(parser)
-    parser.add_argument(
-        "--limit", metavar="SIZE", help="what the allocator may take, as in 8GiB; default: the device's"
-    )
-    calibrated.add(parser)
+    add_limit(parser)
+    add_verdict(parser)
     arguments.add_json(parser)
 
 
 def run(options: Namespace) -> int:
     started = time.monotonic()
     setup, device = setup_of(options), device_of(options)
-    limit = parse_bytes(options.limit) if options.limit else None
     with terminal.progress() as on_progress:
-        opened = open_model(options.model, options.custom, on_progress, dict(setup.sizes))
-        tracer = Tracer(opened.checked)
+        planner = planner_of(options, on_progress)
+        description = describe_model(planner.model, options.model, dict(setup.sizes), on_progress)
         others = catalogue().devices if device.cuda else ()
-        want = want_of(setup, device, opened.description, others, limit)
-        advice = advice_for(tracer, want, taught=calibrated.taught(options), on_progress=on_progress)
-        tracer.keep()
+        request = advice_request(setup, device, description, others, limit_of(options))
+        advice = planner.advise(request, on_progress=on_progress)
     if options.json:
-        terminal.write_json(as_json(advice) | {"seconds": round(time.monotonic() - started, 3)})
+        seconds = round(time.monotonic() - started, 3)
+        terminal.write_json(advice_dict(advice, sure=options.sure) | {"seconds": seconds})
     else:
         show(advice, terminal.output())
-    return 0 if advice.fits or advice.options else DOES_NOT_FIT
-
-
-def as_json(advice: Advice) -> dict[str, Any]:
-    return {
-        "fits": advice.fits,
-        "device": advice.want.device.name,
-        "batch": advice.want.setup.batch,
-        "peak_bytes": advice.before_bytes,
-        "limit_bytes": advice.limit_bytes,
-        "options": [_option(option) for option in advice.options],
-        "helpful": [_option(option) for option in advice.helpful],
-        "calibrated": advice.calibrated or None,
-        "hints": msgspec.to_builtins(advice.hints),
-    }
-
-
-def _option(option: Option) -> dict[str, Any]:
-    setup = option.setup
-    return {
-        "changes": [
-            {"text": change.text, "code": list(change.code), "caveat": change.caveat, "kind": change.cost.name.lower()}
-            for change in option.changes
-        ],
-        "cost": option.cost,
-        "device": option.device.name,
-        "setup": msgspec.to_builtins(setup),
-        "per_gpu_batch": setup.per_gpu_batch,
-        "jit": option.xla,
-        "before_bytes": option.before_bytes,
-        "after_bytes": option.after_bytes,
-        "high_bytes": option.high_bytes,
-        "saved_bytes": option.saved_bytes,
-        "limit_bytes": option.limit_bytes,
-        "fits": option.fits,
-        "slower": option.slower,
-        "more_arithmetic": option.more_arithmetic,
-        "environment": dict(option.environment),
-    }
+    fits = exit_code(advice.verdict, options) == FITS
+    return FITS if fits or any(option.verdict.yes(sure=options.sure) for option in advice.options) else DOES_NOT_FIT

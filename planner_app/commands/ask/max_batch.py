@@ -7,28 +7,29 @@ from rich.text import Text
 
 from planner_app.commands import terminal
 from planner_app.commands.ask import max_batch_measured
-from planner_app.commands.options import arguments, calibrated
+from planner_app.commands.options import arguments
+from planner_app.commands.options.planner import (
+    DOES_NOT_FIT,
+    FITS,
+    add_limit,
+    add_verdict,
+    limit_of,
+    planner_of,
+)
 from planner_app.commands.options.setup import add_device, add_setup, device_of, setup_of
-from planner_app.core.estimate.curve import largest_batch
-from planner_app.core.hardware.runtime import allocator_limit_bytes
-from planner_app.core.measure.calibration import sentence, uncalibrated_limit
-from planner_app.errors import DeviceError
-from planner_app.planner.opening import check_model
-from planner_app.planner.tracer import Tracer
-from planner_app.units import format_bytes, parse_bytes
+from planner_app.core.estimate.largest import Largest
+from planner_app.reports.dicts import largest_dict
+from planner_app.units import format_bytes
 
 HELP = "find the largest batch that fits"
-DOES_NOT_FIT = 3
 
 
 def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser, batch=False)
     add_device(parser)
-    parser.add_argument(
-        "--limit", metavar="SIZE", help="what the allocator may take, as in 8GiB; default: the device's"
-    )
-    calibrated.add(parser)
+    add_limit(parser)
+    add_verdict(parser)
     max_batch_measured.add(parser)
     arguments.add_json(parser)
 
@@ -37,58 +38,41 @@ def run(options: Namespace) -> int:
     if options.measured:
         return max_batch_measured.run(options)
     started = time.monotonic()
-    device = device_of(options)
+    device, limit = device_of(options), limit_of(options)
     setup = setup_of(options, batch=options.gpus * options.accumulate)
-    limit = parse_bytes(options.limit) if options.limit else allocator_limit_bytes(device)
-    if limit is None:
-        raise DeviceError("The CPU has no limit of its own: give one with --limit 8GiB, or a GPU with --device.")
     with terminal.progress() as on_progress:
-        tracer = Tracer(check_model(options.model, options.custom, on_progress))
-        memory = tracer.memory(setup.step(device.target), on_progress)
-        learnt = calibrated.learnt(options, device, xla=memory.xla)
-        if learnt is not None and learnt.limit_bytes is not None and not options.limit:
-            limit = learnt.limit_bytes
-        room = limit if learnt is None else uncalibrated_limit(limit, learnt)
-        found, sure = largest_batch(memory, room), largest_batch(memory, room, surely=True)
-        tracer.keep()
-    share = options.gpus * options.accumulate
-    answer = {
-        "batch": found.batch * share,
-        "per_gpu_batch": found.batch,
-        "multiple_of_8": found.multiple_of_8 * share,
-        "power_of_2": found.power_of_2 * share,
-        "sure_batch": sure.batch * share,
-        "limit_bytes": limit,
-        "peak_bytes": round(memory.point(max(found.batch, 1)).in_use_bytes * (learnt.ratio if learnt else 1.0)),
-        "device": device.name,
-        "gpus": options.gpus,
-        "accumulate": options.accumulate,
-        "precision": str(setup.precision),
-        "optimizer": str(setup.optimizer),
-        "jit": memory.xla,
-        "calibrated": None if learnt is None else sentence(learnt),
-        "seconds": round(time.monotonic() - started, 3),
-    }
+        found = planner_of(options, on_progress).largest(setup, device, limit, on_progress=on_progress)
+    answer = largest_dict(found, sure=options.sure)
     if options.json:
-        terminal.write_json(answer)
+        terminal.write_json(answer | {"seconds": round(time.monotonic() - started, 3)})
     else:
-        terminal.output().print(_text(answer, setup.gpus))
-    return 0 if found.batch else DOES_NOT_FIT
+        terminal.output().print(_text(found, sure=options.sure))
+    return FITS if answer["batch"] else DOES_NOT_FIT
 
 
-def _text(answer: dict[str, object], gpus: int) -> Text:
-    limit = format_bytes(int(str(answer["limit_bytes"])))
-    peak = format_bytes(int(str(answer["peak_bytes"])))
-    if not answer["batch"]:
-        return Text(f"Not even one sample on each GPU fits: it needs {peak}, the allocator gets {limit}.", style="red")
-    text = Text(f"{answer['batch']}", style="bold green")
-    each = " on each GPU" if gpus > 1 else ""
-    text.append(f" samples per update fit: {peak} of {limit}{each}", style="not bold default")
-    if gpus > 1 or answer["accumulate"] != 1:
-        text.append(f", {answer['per_gpu_batch']} at a time", style="not bold default")
-    rounded = f"\nas a multiple of 8{each} {answer['multiple_of_8']}, as a power of two {answer['power_of_2']}"
-    text.append(rounded, style="not bold dim default")
-    text.append(f"\n{answer['sure_batch']} fit even at the high end of the band", style="not bold dim default")
-    if answer["calibrated"]:
-        text.append(f"\n{answer['calibrated']}", style="not bold dim default")
+def _text(found: Largest, *, sure: bool) -> Text:
+    limit, peak = format_bytes(found.capacity_bytes), format_bytes(found.level.peak_bytes)
+    if not found.batch:
+        return Text(f"Not even one sample on each GPU fits: it needs {peak}, TensorFlow gets {limit}.", style="red")
+    plain = "not bold default"
+    counted = found.surely if sure else found.counting_tight
+    text = Text(
+        f"{counted.batch * found.share}", style="bold green" if counted.batch == found.surely.batch else "bold yellow"
+    )
+    each = " on each GPU" if found.setup.gpus > 1 else ""
+    if sure:
+        text.append(" samples per update surely fit: even the high end of the band is within ", style=plain)
+        text.append(f"the {limit} that TensorFlow gets{each}", style=plain)
+    else:
+        text.append(f" samples per update at the most: {peak} of {limit} expected{each}", style=plain)
+    if found.share > 1:
+        text.append(f", {counted.batch} at a time", style=plain)
+    faint = "not bold dim default"
+    rounded = f"\nas a multiple of 8{each} {counted.multiple_of_8 * found.share}, "
+    text.append(f"{rounded}as a power of two {counted.power_of_2 * found.share}", style=faint)
+    if counted.bound:
+        text.append("\nmore was not tried: memory hardly grows with the batch", style=faint)
+    text.append(f"\nfits up to {found.sure_batch}, tight up to {found.batch}", style=faint)
+    if found.calibrated:
+        text.append(f"\n{found.calibrated}", style=faint)
     return text

@@ -11,21 +11,20 @@ from rich.text import Text
 
 from planner_app.commands import terminal
 from planner_app.commands.options.interrupt import INTERRUPTED, interruptible
+from planner_app.commands.options.planner import planner_of
 from planner_app.commands.options.setup import positive, setup_of
 from planner_app.commands.verify.measure import add_order, order_of
+from planner_app.core.estimate.limited import largest_through
 from planner_app.core.hardware.device import Device, cpu_device
 from planner_app.core.hardware.machine import device_of
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.measure.measurement import Place, parse_place
 from planner_app.core.measure.search import Found, Try
-from planner_app.core.replay.limited import largest_through
 from planner_app.errors import Cancelled, DeviceError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.kept.searches import SearchFile
 from planner_app.gpu.nvml import machine_gpus
-from planner_app.planner.opening import check_model
-from planner_app.planner.search import search
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.measuring.search import search
 from planner_app.units import format_bytes, parse_bytes
 
 DOES_NOT_FIT = 3
@@ -56,11 +55,10 @@ def run(options: Namespace) -> int:
     order = order_of(options, place, gpus)
     out = terminal.SafeConsole(stderr=options.json)
     with interruptible() as cancelled, terminal.progress() as on_progress:
-        model = check_model(options.model, options.custom, on_progress, cancelled)
-        tracer = Tracer(model)
-        memory = tracer.memory(setup.step(device.target), on_progress)
-        guess = max(1, largest_through(memory, limit))
-        tracer.keep()
+        planner = planner_of(options, on_progress)
+        model = planner.model
+        guess = max(1, largest_through(planner.need(setup, device, on_progress=on_progress).memory, limit))
+        planner.tracer.keep()
         file = SearchFile(model, setup, place, order, options.processes, options.multiple, options.margin, _uuids())
         if options.fresh:
             file.forget()

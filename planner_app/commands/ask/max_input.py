@@ -12,6 +12,7 @@ from rich.text import Text
 
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
+from planner_app.commands.options.planner import DOES_NOT_FIT, add_verdict, planner_of
 from planner_app.commands.options.setup import add_device, add_setup, device_of, setup_of
 from planner_app.core.estimate.largest_input import Tried
 from planner_app.core.hardware.runtime import allocator_limit_bytes
@@ -19,12 +20,10 @@ from planner_app.core.model.grow import growths, parse_growth
 from planner_app.errors import DeviceError, SetupError
 from planner_app.jobs.warm import WarmWorker
 from planner_app.planner.grow import Sensitivity, sensitivity
-from planner_app.planner.opening import open_model
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.opening import describe_model
 from planner_app.units import format_bytes
 
 HELP = "find the largest input that fits"
-DOES_NOT_FIT = 3
 
 
 def add(parser: ArgumentParser) -> None:
@@ -38,6 +37,7 @@ def add(parser: ArgumentParser) -> None:
         metavar="INPUT=SIZES",
         help="what grows, marked N, as in image=N,N,3; default: resolution, length or width by what the inputs are",
     )
+    add_verdict(parser)
     arguments.add_json(parser)
 
 
@@ -47,17 +47,17 @@ def run(options: Namespace) -> int:
     if allocator_limit_bytes(device) is None:
         raise DeviceError("The CPU has no limit of its own: name a GPU with --device, or give one as in cpu:8GiB.")
     with terminal.progress() as on_progress:
-        opened = open_model(options.model, options.custom, on_progress, dict(setup.sizes))
-        inputs = opened.description.inputs
+        planner = planner_of(options, on_progress)
+        inputs = describe_model(planner.model, options.model, dict(setup.sizes), on_progress).inputs
         chosen = (parse_growth(options.grow, inputs, setup.sizes),) if options.grow else growths(inputs, setup.sizes)
         if not chosen:
             raise SetupError("No input of this model has a size that is known: give it, as in --set image=128,128,3.")
-        tracer = Tracer(opened.checked)
         with WarmWorker() as worker:
             found = [
-                sensitivity(tracer, setup, device, growth, worker=worker, on_progress=on_progress) for growth in chosen
+                sensitivity(planner, setup, device, growth, worker=worker, sure=options.sure, on_progress=on_progress)
+                for growth in chosen
             ]
-        tracer.keep()
+        planner.tracer.keep()
     if options.json:
         seconds = round(time.monotonic() - started, 3)
         shared = {"device": device.name, "gpus": setup.gpus, "per_gpu_batch": setup.per_gpu_batch, "seconds": seconds}

@@ -8,21 +8,20 @@ from pathlib import Path
 from rich.text import Text
 
 from planner_app.commands import terminal
-from planner_app.commands.options import calibrated
-from planner_app.commands.options.shop import add, devices_of, filter_of, want_of
+from planner_app.commands.options.planner import planner_of
+from planner_app.commands.options.shop import add, devices_of, filter_of, request_of
 from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.option import Later, Offers, Option, Want
+from planner_app.core.hardware.option import Later, Offers, Option, ShopRequest
 from planner_app.core.hardware.prices import Pay
 from planner_app.core.hardware.ranking import By, front, kept, one_of_each, ranked
-from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.grow import Growth, growths
 from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.files.devices.measured_speeds import measured_speeds
 from planner_app.files.writing import reason, write_atomically
-from planner_app.planner.opening import check_model, open_model
-from planner_app.planner.shop import offers_for
-from planner_app.planner.tracer import OnProgress, Tracer
+from planner_app.planner.opening import describe_model
+from planner_app.planner.planner import OnProgress, Planner
+from planner_app.planner.shop import confirmed
 from planner_app.reports.shop_report import report
 from planner_app.reports.shop_rows import as_csv, as_json, later_row
 from planner_app.reports.shop_table import show
@@ -34,48 +33,47 @@ DOES_NOT_FIT = 3
 
 
 def run(options: Namespace) -> int:
-    want, devices, today = want_of(options), devices_of(options), date.today()
+    request, devices, today = request_of(options), devices_of(options), date.today()
     if options.html and not (folder := Path(options.html).absolute().parent).is_dir():
         raise PlannerError(f"The report can't be written to {options.html}: there is no folder {folder}.")
     with terminal.progress() as on_progress:
-        model, ways = _opened(options, want, on_progress)
-        tracer = Tracer(model)
-        measured = measured_speeds(map(Path, options.measured), tracer.model, catalogue())
-        taught = calibrated.taught(options)
-        offers = offers_for(
-            tracer, want, devices, today=today, measured=measured, taught=taught, on_progress=on_progress
-        )
-        later = [_later(tracer, want, growth, devices, options, today, on_progress) for growth in ways]
-        tracer.keep()
+        planner = planner_of(options, on_progress)
+        ways = _growths(options, planner, request, on_progress)
+        measured = measured_speeds(map(Path, options.measured), planner.model, catalogue())
+        offers = planner.shop(request, devices, today=today, measured=measured, on_progress=on_progress)
+        later = [_later(planner, request, growth, devices, options, today, on_progress) for growth in ways]
+        found = _chosen(offers, options)
+        listed = found if options.every_count else one_of_each(found)
+        if not (options.json or options.csv):
+            listed = listed[: options.top]
+        best = front(found, By.SPEED, Pay(options.pay))
+        listed = confirmed(planner, request, listed)
     by, pay = By(options.sort), Pay(options.pay)
-    found = _chosen(offers, options)
-    best = front(found, By.SPEED, pay)
-    listed = found if options.every_count else one_of_each(found)
+    name = planner.model.name
     if options.html:
-        page = report(tracer.model.name, want, offers, found, by=by, pay=pay, today=today, later=later)
-        _write(Path(options.html), page)
+        _write(Path(options.html), report(name, request, offers, found, by=by, pay=pay, today=today, later=later))
     if options.json:
-        rows = {"model": tracer.model.name} | as_json(want, offers, listed, best)
+        rows = {"model": name} | as_json(request, offers, listed, best)
         terminal.write_json(rows | ({"later": [later_row(each) for each in later]} if options.twice else {}))
     elif options.csv:
         sys.stdout.write(as_csv(listed, best))
     else:
-        show(want, offers, listed[: options.top], len(found), best, terminal.output(), later)
+        show(request, offers, listed, len(found), best, terminal.output(), later)
         if options.html:
             terminal.output().print(Text(f"\nThe report is in {options.html}."))
     return 0 if found else DOES_NOT_FIT
 
 
-def _opened(options: Namespace, want: Want, on_progress: OnProgress) -> tuple[CheckedModel, tuple[Growth, ...]]:
+def _growths(options: Namespace, planner: Planner, request: ShopRequest, on_progress: OnProgress) -> tuple[Growth, ...]:
     if not options.twice:
-        return check_model(options.model, options.custom, on_progress), ()
-    opened = open_model(options.model, options.custom, on_progress, dict(want.setup.sizes))
-    return opened.checked, growths(opened.description.inputs, want.setup.sizes)
+        return ()
+    sizes = request.setup.sizes
+    return growths(describe_model(planner.model, options.model, dict(sizes), on_progress).inputs, sizes)
 
 
 def _later(
-    tracer: Tracer,
-    want: Want,
+    planner: Planner,
+    request: ShopRequest,
     growth: Growth,
     devices: tuple[Device, ...],
     options: Namespace,
@@ -84,14 +82,7 @@ def _later(
 ) -> Later:
     size = 2 * growth.now
     try:
-        offers = offers_for(
-            tracer,
-            want.grown(growth, size),
-            devices,
-            today=today,
-            taught=calibrated.taught(options),
-            on_progress=on_progress,
-        )
+        offers = planner.shop(request.grown(growth, size), devices, today=today, on_progress=on_progress)
     except (ModelError, SetupError) as error:
         return Later(growth, size, why_not=str(error))
     found = _chosen(offers, options)

@@ -10,17 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from planner_app.commands import terminal
-from planner_app.commands.options import arguments, calibrated
+from planner_app.commands.options import arguments
+from planner_app.commands.options.planner import add_verdict, planner_of
 from planner_app.commands.options.setup import add_setup, names, numbers, precisions, setup_of
-from planner_app.core.estimate.curve import level, levels, per_gpu_batches
-from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.runtime import allocator_limit_bytes
-from planner_app.core.measure.calibration import calibrated_level
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.model.setup import Setup
 from planner_app.files.devices.catalogue import find_device
-from planner_app.planner.opening import check_model
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.planner import SweepPoint
 from planner_app.reports.csv_rows import csv_text
+from planner_app.reports.dicts import sweep_row
+from planner_app.reports.verdict_text import STYLES
 from planner_app.units import format_bytes
 
 HELP = "the whole chart: batch sizes, precisions, GPU counts and devices"
@@ -45,7 +44,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--devices", type=names, default=("cpu",), metavar="NAME,...", help="GPUs, sizes or cpu (default)"
     )
-    calibrated.add(parser)
+    add_verdict(parser)
     arguments.add_json(parser)
     parser.add_argument(
         "--csv", action="store_true", help="for spreadsheets: comma-separated values on standard output"
@@ -55,11 +54,8 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     devices = [find_device(name) for name in options.devices]
     with terminal.progress() as on_progress:
-        tracer = Tracer(check_model(options.model, options.custom, on_progress))
-        wanted = per_gpu_batches(_setups(options), devices)
-        tracer.prepare(wanted, on_progress, then=lambda memory: levels(memory, wanted[memory.setup]))
-        rows = [row for device in devices for row in _rows(options, tracer, device)]
-        tracer.keep()
+        points = planner_of(options, on_progress).sweep(_setups(options), devices, on_progress=on_progress)
+    rows = [_row(point, sure=options.sure) for point in points]
     if options.json:
         terminal.write_json({"rows": rows})
     elif options.csv:
@@ -79,32 +75,10 @@ def _setups(options: Namespace) -> list[Setup]:
     ]
 
 
-def _rows(options: Namespace, tracer: Tracer, device: Device) -> list[dict[str, Any]]:
-    capacity = allocator_limit_bytes(device)
-    taught = {xla: calibrated.learnt(options, device, xla=xla) for xla in (False, True)}
-    rows = []
-    for setup in _setups(options):
-        memory = tracer.memory(setup.step(device.target))
-        point = level(memory, setup.per_gpu_batch)
-        if (learnt := taught[memory.xla]) is not None:
-            point = calibrated_level(point, learnt)
-        rows.append(
-            {
-                "device": device.name,
-                "precision": str(setup.precision),
-                "gpus": setup.gpus,
-                "batch": setup.batch,
-                "per_gpu_batch": setup.per_gpu_batch,
-                "jit": memory.xla,
-                "peak_bytes": point.peak_bytes,
-                "low_bytes": point.low_bytes,
-                "high_bytes": point.high_bytes,
-                "capacity_bytes": capacity,
-                "fits": None if capacity is None else point.peak_bytes <= capacity,
-                "calibrated": learnt is not None,
-            }
-        )
-    return rows
+def _row(point: SweepPoint, *, sure: bool) -> dict[str, Any]:
+    row = sweep_row(point.setup, point.device, point.xla, point.level, point.capacity_bytes, point.verdict)
+    fits = None if point.verdict is None else point.verdict.yes(sure=sure)
+    return row | {"fits": fits, "calibrated": point.calibrated}
 
 
 def _show(rows: list[dict[str, Any]], console: Console) -> None:
@@ -115,7 +89,8 @@ def _show(rows: list[dict[str, Any]], console: Console) -> None:
         table.add_column(name, justify="right")
     table.add_column("")
     for row in rows:
-        verdict = VERDICTS[row["fits"]]
+        style = STYLES[Verdict(row["verdict"])] if row["verdict"] else ""
+        verdict = Text(row["verdict"] or "", style=style)
         band = f"{format_bytes(row['low_bytes'])} to {format_bytes(row['high_bytes'])}"
         cells = (row["gpus"], row["batch"], row["per_gpu_batch"], format_bytes(row["peak_bytes"]), band)
         table.add_row(row["device"], row["precision"], *map(str, cells), verdict)

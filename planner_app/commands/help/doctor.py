@@ -16,7 +16,7 @@ from planner_app.files.devices.catalogue import find_device
 from planner_app.files.logs import diagnosed, read_log
 from planner_app.planner.diagnose import beside_model
 from planner_app.planner.opening import open_model
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.planner import Planner
 from planner_app.reports.doctor_text import show
 
 HELP = "read a log that ends in out of memory"
@@ -43,17 +43,15 @@ def run(options: Namespace) -> int:
         found = _read(options.log, opened.description if opened else None)
         compared = None
         if opened is not None:
-            tracer = Tracer(opened.checked)
             compared = beside_model(
                 found,
-                tracer,
+                Planner(opened.checked),
                 opened.description,
                 setup,
                 batch_known=options.batch is not None,
                 device=device,
                 on_progress=on_progress,
             )
-            tracer.keep()
     if options.json:
         terminal.write_json(as_json(found, compared))
     else:

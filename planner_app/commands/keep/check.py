@@ -12,6 +12,7 @@ from rich.text import Text
 
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
+from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.hardware.machine import Gpu, device_of
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.plan.plan import DeviceKind, Entry, Plan, Rung
@@ -22,6 +23,8 @@ from planner_app.foreign_text import for_line
 from planner_app.gpu.nvml import machine_gpus
 from planner_app.planner.opening import check_model
 from planner_app.planner.plan import versions
+from planner_app.reports.dicts import verdict_dict
+from planner_app.reports.verdict_text import STYLES
 from planner_app.units import format_bytes
 
 HELP = "check whether a plan fits, for job scripts and CI"
@@ -37,9 +40,11 @@ class Room:
     capacity_bytes: int | None
     free_bytes: int | None = None
 
-    def has_room_for(self, rung: Rung) -> bool:
-        within = self.capacity_bytes is None or rung.peak.expected_bytes <= self.capacity_bytes
-        return within and (self.free_bytes is None or rung.peak.device_bytes <= self.free_bytes)
+    def verdict(self, rung: Rung) -> Verdict:
+        """What other programs hold counts too: what is not free now can't be used."""
+        if self.free_bytes is not None and rung.peak.device_bytes > self.free_bytes:
+            return Verdict.DOES_NOT_FIT
+        return Verdict.FITS if self.capacity_bytes is None else judge(rung.peak.level, self.capacity_bytes)
 
 
 def add(parser: ArgumentParser) -> None:
@@ -51,12 +56,16 @@ def add(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--rung", type=int, default=0, metavar="N", help="the rung that must fit; default 0, the first")
     parser.add_argument("--model", metavar="MODEL", help="the model's file; default: the one beside the plan")
+    parser.add_argument(
+        "--sure", action="store_true", help="count tight as no: even the high end of the band has to fit"
+    )
     arguments.add_json(parser)
 
 
 def run(options: Namespace) -> int:
     plan = read_plan(options.plan)
-    checks = [_answer(plan, entry, room, options.rung) for entry, room in _places(plan, options.gpu)]
+    sure = options.sure
+    checks = [_answer(plan, entry, room, options.rung, sure=sure) for entry, room in _places(plan, options.gpu)]
     said = [*_model(plan, options), *_versions(plan)]
     fits = any(check["fits"] for check in checks)
     if options.json:
@@ -107,13 +116,14 @@ def _entry(plan: Plan, name: str, cpu: bool = False) -> Entry:
     return max(alike, key=lambda entry: entry.rungs[0].peak.expected_bytes)
 
 
-def _answer(plan: Plan, entry: Entry, room: Room, number: int) -> dict[str, Any]:
+def _answer(plan: Plan, entry: Entry, room: Room, number: int, *, sure: bool) -> dict[str, Any]:
     if not 0 <= number < len(entry.rungs):
         raise PlanError(
             f"There is no rung {number}: the plan has {len(entry.rungs)} for {entry.device.name}, from 0 on."
         )
     rung = entry.rungs[number]
-    lower = [n for n, each in enumerate(entry.rungs) if n > number and room.has_room_for(each)]
+    verdict, largest = room.verdict(rung), entry.largest if room.name == entry.device.name else None
+    lower = [n for n, each in enumerate(entry.rungs) if n > number and room.verdict(each).yes(sure=sure)]
     return {
         "device": room.name,
         "planned_for": entry.device.name,
@@ -130,14 +140,16 @@ def _answer(plan: Plan, entry: Entry, room: Room, number: int) -> dict[str, Any]
         "source": str(rung.peak.source.kind),
         "capacity_bytes": room.capacity_bytes,
         "free_bytes": room.free_bytes,
-        "fits": room.has_room_for(rung),
+        **verdict_dict(verdict, sure=sure),
+        "largest_batch": None if largest is None else largest.per_gpu_batch * entry.gpus,
+        "sure_batch": None if largest is None else largest.sure_per_gpu_batch * entry.gpus,
         "lower_rung": lower[0] if lower else None,
     }
 
 
 def _text(check: dict[str, Any]) -> Text:
     capacity, free, peak = check["capacity_bytes"], check["free_bytes"], check["peak_bytes"]
-    text = Text("fits" if check["fits"] else "does not fit", style="bold green" if check["fits"] else "bold red")
+    text = Text(check["verdict"], style=f"bold {STYLES[Verdict(check['verdict'])]}")
     limit = "no limit" if capacity is None else f"TensorFlow gets {format_bytes(capacity)}"
     now = "" if free is None else f", {format_bytes(free)} free now"
     text.append(

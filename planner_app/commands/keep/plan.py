@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from planner_app.commands import terminal
-from planner_app.commands.options import arguments, calibrated
+from planner_app.commands.options import arguments
+from planner_app.commands.options.planner import DOES_NOT_FIT, add_limit, add_verdict, limit_of, planner_of
 from planner_app.commands.options.setup import add_setup, positive, setup_of
 from planner_app.core.advise.loops import explain_shapes, shapes_of
 from planner_app.core.model.setup import Precision
 from planner_app.core.plan.cluster import parse_hosts
-from planner_app.core.plan.ladder import DoesNotFit, Wish
+from planner_app.core.plan.ladder import DoesNotFit, PlanRequest
 from planner_app.core.plan.pipeline import InputSettings, host_warning
 from planner_app.core.plan.plan import Allocator, MemorySettings, Plan
 from planner_app.errors import PlanError
@@ -21,14 +22,10 @@ from planner_app.files.devices.catalogue import find_device
 from planner_app.files.host import available_bytes
 from planner_app.files.plans import plan_text, schema_text, write_plan
 from planner_app.foreign_text import for_file_name, for_json
-from planner_app.planner.opening import check_model
-from planner_app.planner.plan import make_plan
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.opening import file_name
 from planner_app.reports.plan_table import show
-from planner_app.units import parse_bytes
 
 HELP = "write a plan that training scripts keep"
-DOES_NOT_FIT = 3
 
 
 class _Schema(Action):
@@ -56,9 +53,8 @@ def add(parser: ArgumentParser) -> None:
         choices=[str(each) for each in Precision],
         help="a lower precision that a fallback may take; several times, in the order wanted",
     )
-    parser.add_argument("--sure", action="store_true", help="fit even at the high end of the band")
     parser.add_argument("--growth", action="store_true", help="take the GPU's memory bit by bit")
-    parser.add_argument("--limit", metavar="SIZE", help="take at most so much of each GPU, as in 8GiB")
+    add_limit(parser)
     parser.add_argument(
         "--allocator",
         choices=[str(each) for each in Allocator],
@@ -73,26 +69,25 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--prefetch", type=positive, default=2, metavar="N", help="batches read ahead; default 2")
     parser.add_argument("--shuffle", type=positive, default=0, metavar="N", help="samples in the shuffle buffer")
     parser.add_argument("--cache", type=positive, default=0, metavar="N", help="samples that cache() keeps in memory")
-    calibrated.add(parser)
+    add_verdict(parser)
     parser.add_argument("--schema", action=_Schema, nargs=0, help="print the JSON Schema of plan files")
     arguments.add_json(parser)
 
 
 def run(options: Namespace) -> int:
-    wish = _wish(options)
+    request = _request(options)
     output = Path(options.output) if options.output else Path(f"{for_file_name(_stem(options.model))}.plan.json")
     if output.is_dir() or not output.parent.is_dir():  # said before minutes are spent
         why = "it is a folder" if output.is_dir() else f"there is no folder {str(output.parent)!r}"
         raise PlanError(f"The plan can't be written to {str(output)!r}: {why}.")
     with terminal.progress() as on_progress:
-        tracer = Tracer(check_model(options.model, options.custom, on_progress))
         try:
-            plan = make_plan(tracer, _name(options.model), wish, on_progress, taught=calibrated.taught(options))
+            plan = planner_of(options, on_progress).plan(request, on_progress=on_progress)
         except DoesNotFit as error:
             sys.stderr.write(f"plimsoll: {error}\n")
             return DOES_NOT_FIT
     write_plan(output, plan)
-    said = [*plan.warnings, *_unresolved(wish.hosts)]
+    said = [*plan.warnings, *_unresolved(request.hosts)]
     if (free := available_bytes()) and (sentence := host_warning(plan.input, free)):
         said.append(sentence)
     if options.cache and (sentence := _shapes(plan, options.cache)):
@@ -110,25 +105,25 @@ def _shapes(plan: Plan, samples: int) -> str:
     return explain_shapes(shapes_of(samples, plan.training.global_batch), xla=first.jit)
 
 
-def _wish(options: Namespace) -> Wish:
+def _request(options: Namespace) -> PlanRequest:
     setup = setup_of(options)
     hosts = parse_hosts(options.hosts) if options.hosts else ()
     if hosts and setup.gpus % len(hosts):
         raise PlanError(
             f"{setup.gpus} GPUs can't be shared out evenly over {len(hosts)} hosts: give --gpus a multiple."
         )
-    return Wish(
+    return PlanRequest(
         setup=setup,
         devices=tuple(find_device(name) for name in options.device or ["cpu"]),
         precisions=tuple(Precision(each) for each in options.allow if each != options.precision),
         memory=MemorySettings(
             growth=options.growth,
-            limit_bytes=parse_bytes(options.limit) if options.limit else None,
+            limit_bytes=limit_of(options),
             allocator=Allocator(options.allocator),
         ),
         hosts=hosts,
         input=InputSettings(options.prefetch, options.shuffle, options.cache),
-        surely=options.sure,
+        sure=options.sure,
     )
 
 
@@ -144,11 +139,6 @@ def _unresolved(hosts: Sequence[str]) -> list[str]:
     return said
 
 
-def _name(model: str) -> str:
-    """Without its folder, but with the function where there is one."""
-    return model.rstrip("/").replace("\\", "/").rpartition("/")[2]
-
-
 def _stem(model: str) -> str:
-    name = _name(model).partition(":")[0]
+    name = file_name(model).partition(":")[0]
     return name.rpartition(".")[0] or name

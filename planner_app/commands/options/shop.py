@@ -2,10 +2,11 @@
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
-from planner_app.commands.options import arguments, calibrated
+from planner_app.commands.options import arguments
+from planner_app.commands.options.planner import add_verdict
 from planner_app.commands.options.setup import add_setup, positive, setup_of
 from planner_app.core.hardware.device import Device, Segment
-from planner_app.core.hardware.option import COUNTS, Want
+from planner_app.core.hardware.option import COUNTS, ShopRequest
 from planner_app.core.hardware.prices import Pay
 from planner_app.core.hardware.ranking import By, Filter
 from planner_app.core.model.setup import Precision
@@ -34,7 +35,6 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--twice", action="store_true", help="and what carries inputs of twice the resolution, length or width"
     )
-    parser.add_argument("--surely", action="store_true", help="even the high end of the estimate's band has to fit")
     parser.add_argument("--devices", type=_names, default=(), metavar="NAME,...", help="only these; default: all")
     parser.add_argument(
         "--measured",
@@ -43,7 +43,7 @@ def add(parser: ArgumentParser) -> None:
         metavar="FILE.json",
         help="a measurement of this model (plimsoll measure -o): its speed counts in place of the estimate's",
     )
-    calibrated.add(parser)
+    add_verdict(parser)
     parser.add_argument("--variants", action="store_true", help="cards with ECC switched off and MIG slices, too")
     _add_choice(parser)
     arguments.add_json(parser)
@@ -68,10 +68,10 @@ def _add_choice(parser: ArgumentParser) -> None:
     )
 
 
-def want_of(options: Namespace) -> Want:
+def request_of(options: Namespace) -> ShopRequest:
     precisions = tuple(map(Precision, options.precisions))
     setup = setup_of(options, precision=str(precisions[0]), gpus=1)
-    return Want(setup, precisions, options.accumulate_up_to, options.gpus, options.surely)
+    return ShopRequest(setup, precisions, options.accumulate_up_to, options.gpus, options.sure)
 
 
 def devices_of(options: Namespace) -> tuple[Device, ...]:

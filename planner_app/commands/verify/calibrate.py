@@ -1,4 +1,4 @@
-"""`plimsoll calibrate MODEL RESULT.json`: an estimate held against a measurement, and what it teaches later ones."""
+"""`plimsoll calibrate MODEL RESULT.json`: an estimate held against a measurement, and a calibration of later ones."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -10,29 +10,30 @@ from rich.text import Text
 
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
-from planner_app.core.measure.calibration import Calibration, sentence, teaches
+from planner_app.core.measure.calibration import Calibration, sentence
 from planner_app.core.measure.compare import Comparison
 from planner_app.core.measure.measurement import Measurement
+from planner_app.core.measure.sample import why_not_calibrating
 from planner_app.errors import PlannerError
 from planner_app.files.kept.calibrations import Calibrations
 from planner_app.files.kept.measurements import read_measurement
-from planner_app.planner.compare import compare_with_estimate, learn
+from planner_app.planner.measuring.compare import calibrate_with, compare_with_estimate
 from planner_app.planner.opening import check_model
 from planner_app.reports.comparison_table import show
 from planner_app.units import format_bytes
 
-HELP = "hold estimates against measurements, and let later ones learn from it"
+HELP = "compare estimates with measurements, and calibrate later estimates"
 
 
 def add(parser: ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", metavar="MODEL", help=arguments.MODEL_HELP)
     parser.add_argument("results", nargs="*", metavar="RESULT.json", help="what plimsoll measure -o has written")
     parser.add_argument("--custom", metavar="FILE.py", help="your Python file with the model's own classes")
-    parser.add_argument("--compare", action="store_true", help="only compare: learn nothing")
-    parser.add_argument("--list", action="store_true", help="what has been learnt")
+    parser.add_argument("--compare", action="store_true", help="only compare, change no calibration")
+    parser.add_argument("--list", action="store_true", help="list the calibrations")
     parser.add_argument("--forget", metavar="DEVICE", help='of one device, or "all"')
-    parser.add_argument("--export", metavar="FILE.json", help="write all that has been learnt, for another machine")
-    parser.add_argument("--import", dest="take_in", metavar="FILE.json", help="take in what another machine has learnt")
+    parser.add_argument("--export", metavar="FILE.json", help="write all calibrations, for another machine")
+    parser.add_argument("--import", dest="take_in", metavar="FILE.json", help="add the calibrations of another machine")
     arguments.add_json(parser)
 
 
@@ -62,17 +63,17 @@ def _calibrate(store: Calibrations, options: Namespace, out: Console) -> int:
         for name in options.results:
             measurement = read_measurement(Path(name))
             compared.append((measurement, compare_with_estimate(model, measurement, on_progress=on_progress)))
-    useful = [each for each in compared if not options.compare and not teaches(each[0])]
-    learnt = [learn(store, *each) for each in useful]
+    useful = [each for each in compared if not options.compare and not why_not_calibrating(each[0])]
+    changed = [calibrate_with(store, *each) for each in useful]
     if options.json:
         told = [_comparison_json(measurement, comparison) for measurement, comparison in compared]
-        terminal.write_json({"comparisons": told, "calibrations": [_as_json(each) for each in learnt]})
+        terminal.write_json({"comparisons": told, "calibrations": [_as_json(each) for each in changed]})
         return 0
     for measurement, comparison in compared:
         show(measurement, comparison, out)
-        if why := not options.compare and teaches(measurement):
-            out.print(Text(f"! Nothing learnt. {why}", style="yellow"))
-    for each in dict.fromkeys(map(sentence, learnt)):
+        if why := not options.compare and why_not_calibrating(measurement):
+            out.print(Text(f"! Nothing was calibrated. {why}", style="yellow"))
+    for each in dict.fromkeys(map(sentence, changed)):
         out.print(Text(each, style="bold"))
     return 0
 
@@ -83,9 +84,7 @@ def _list(store: Calibrations, options: Namespace, out: Console) -> int:
         terminal.write_json({"calibrations": [_as_json(each) for each in found]})
         return 0
     if not found:
-        out.print(
-            "Nothing has been learnt yet: plimsoll measure MODEL -o RESULT.json, then calibrate MODEL RESULT.json."
-        )
+        out.print("Nothing is calibrated yet: plimsoll measure MODEL -o RESULT.json, then calibrate MODEL RESULT.json.")
     for each in found:
         jit = ", compiled by XLA" if each.xla else ""
         out.print(Text(f"{each.device}, TensorFlow {each.tensorflow}, Keras {each.keras}{jit}", style="bold"))

@@ -14,7 +14,7 @@ from planner_app.commands.options.setup import add_setup, positive, setup_of
 from planner_app.core.measure.measurement import Measurement, Order, Place, parse_place
 from planner_app.errors import PlannerError, SetupError
 from planner_app.files.kept.measurements import check_writable, summary, write_measurement
-from planner_app.planner.measure import measure
+from planner_app.planner.measuring.measure import measure
 from planner_app.planner.opening import check_model
 from planner_app.reports.measure_table import show
 from planner_app.units import parse_bytes

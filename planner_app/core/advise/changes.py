@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from planner_app.core.advise.remat import activations_pay, paying_layers
-from planner_app.core.advise.values import Change, Cost, Want
+from planner_app.core.advise.values import AdviceRequest, Change, Cost
 from planner_app.core.estimate.breakdown import Held, Term
 from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.model.setup import Jit, Optimizer, Precision, Setup
@@ -34,27 +34,29 @@ class Candidate:
     tier: int = 0
 
 
-def candidates(want: Want, base: Estimate, held: Iterable[Held]) -> list[Candidate]:
+def candidates(request: AdviceRequest, base: Estimate, held: Iterable[Held]) -> list[Candidate]:
     """`held` is all that is alive at the peak."""
     found = [
-        *_accumulate(want),
-        *_xla(want, base),
-        *_precision(want),
+        *_accumulate(request),
+        *_xla(request, base),
+        *_precision(request),
         *_remat(held, base),
-        *_batch(want),
-        *_optimizer(want, base),
+        *_batch(request),
+        *_optimizer(request, base),
         *_freeze(base),
-        *_input(want, base),
-        *_gpus(want),
+        *_input(request, base),
+        *_gpus(request),
     ]
     return sorted(found, key=lambda each: (each.tier, each.change.cost))
 
 
-def _accumulate(want: Want) -> Iterator[Candidate]:
+def _accumulate(request: AdviceRequest) -> Iterator[Candidate]:
     # Keras 3 raises under tf.distribute ("merge_call called while defining a new graph").
-    if want.setup.gpus > 1 or want.setup.batch < 2 * want.setup.accumulate:
+    if request.setup.gpus > 1 or request.setup.batch < 2 * request.setup.accumulate:
         return
-    yield Candidate(accumulation(want.setup), lambda setup: replace(setup, accumulate=max(setup.accumulate, 2)), True)
+    yield Candidate(
+        accumulation(request.setup), lambda setup: replace(setup, accumulate=max(setup.accumulate, 2)), True
+    )
 
 
 def accumulation(setup: Setup) -> Change:
@@ -68,8 +70,8 @@ def accumulation(setup: Setup) -> Change:
     )
 
 
-def _xla(want: Want, base: Estimate) -> Iterator[Candidate]:
-    if not want.device.cuda:
+def _xla(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
+    if not request.device.cuda:
         return
     on = not base.xla
     yield Candidate(
@@ -85,14 +87,14 @@ def _xla(want: Want, base: Estimate) -> Iterator[Candidate]:
     )
 
 
-def _precision(want: Want) -> Iterator[Candidate]:
-    lower = HALVES.get(want.setup.precision)
+def _precision(request: AdviceRequest) -> Iterator[Candidate]:
+    lower = HALVES.get(request.setup.precision)
     if lower is None:
         return
-    capability = want.device.compute_capability or (8, 0)
-    if lower is Precision.MIXED_BFLOAT16 and want.device.cuda and capability[0] < 8:
+    capability = request.device.compute_capability or (8, 0)
+    if lower is Precision.MIXED_BFLOAT16 and request.device.cuda and capability[0] < 8:
         lower = Precision.MIXED_FLOAT16  # no bfloat16 units before Ampere
-    if not want.device.cuda and lower is Precision.MIXED_BFLOAT16:
+    if not request.device.cuda and lower is Precision.MIXED_BFLOAT16:
         lower = Precision.MIXED_FLOAT16  # not every kernel of TensorFlow's CPU device knows bfloat16
     caveat = "Weights stay in float32; compare the loss with that of a float32 run."
     if lower is Precision.MIXED_FLOAT16:
@@ -136,9 +138,9 @@ def _remat(held: Iterable[Held], base: Estimate) -> Iterator[Candidate]:
         )
 
 
-def _batch(want: Want) -> Iterator[Candidate]:
-    if want.setup.per_gpu_batch > 1:
-        yield Candidate(smaller_batch(want.setup), lambda setup: setup, True)
+def _batch(request: AdviceRequest) -> Iterator[Candidate]:
+    if request.setup.per_gpu_batch > 1:
+        yield Candidate(smaller_batch(request.setup), lambda setup: setup, True)
 
 
 def smaller_batch(setup: Setup) -> Change:
@@ -150,9 +152,9 @@ def smaller_batch(setup: Setup) -> Change:
     )
 
 
-def _optimizer(want: Want, base: Estimate) -> Iterator[Candidate]:
+def _optimizer(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
     state = base.breakdown.get(str(Term.OPTIMIZER), 0)
-    if want.setup.optimizer.name not in STATEFUL or state < base.peak_bytes * STATE_WORTH_CHANGING:
+    if request.setup.optimizer.name not in STATEFUL or state < base.peak_bytes * STATE_WORTH_CHANGING:
         return
     for optimizer, kept in (
         (Optimizer("sgd", (("momentum", 0.9),)), "one number for each weight"),
@@ -188,13 +190,13 @@ def _freeze(base: Estimate) -> Iterator[Candidate]:
         )
 
 
-def _input(want: Want, base: Estimate) -> Iterator[Candidate]:
+def _input(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
     kept = base.breakdown.get(str(Term.ACTIVATIONS), 0) + base.breakdown.get(str(Term.TEMPORARIES), 0)
     if kept < base.peak_bytes * ACTIVATIONS_WORTH_SHRINKING:
         return
     for over, under in SHRUNK:
-        sizes = tuple((name, shrunk(shape, over, under)) for name, shape in want.inputs)
-        if not sizes or all(small == shape for (_, small), (_, shape) in zip(sizes, want.inputs, strict=True)):
+        sizes = tuple((name, shrunk(shape, over, under)) for name, shape in request.inputs)
+        if not sizes or all(small == shape for (_, small), (_, shape) in zip(sizes, request.inputs, strict=True)):
             continue
         written = ", ".join(f"{name} {' x '.join(map(str, shape))}" for name, shape in sizes)
         yield Candidate(
@@ -219,9 +221,9 @@ def shrunk(shape: tuple[int, ...], over: int, under: int) -> tuple[int, ...]:
     return tuple(smaller(size) if place < sides and size > SMALLEST_SIDE else size for place, size in enumerate(shape))
 
 
-def _gpus(want: Want) -> Iterator[Candidate]:
-    setup = want.setup
-    if not want.device.cuda or setup.accumulate > 1 or setup.batch < 2 * setup.gpus:
+def _gpus(request: AdviceRequest) -> Iterator[Candidate]:
+    setup = request.setup
+    if not request.device.cuda or setup.accumulate > 1 or setup.batch < 2 * setup.gpus:
         return
     gpus = setup.gpus * 2
     yield Candidate(

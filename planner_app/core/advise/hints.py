@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from planner_app.core.advise.loops import Loop, explain_loop
-from planner_app.core.advise.values import Hint, Want
+from planner_app.core.advise.values import AdviceRequest, Hint
 from planner_app.core.estimate.breakdown import Term
 from planner_app.core.estimate.estimate import Estimate, LayerMemory
 from planner_app.core.model.setup import Setup
@@ -14,10 +14,10 @@ FRAGMENTED = 0.05  # of the peak: what chunks have beyond what was asked for
 STATIC = ("weights_bytes", "gradients_bytes", "optimizer_bytes")
 
 
-def hints(want: Want, base: Estimate) -> Iterator[Hint]:
-    yield from _embeddings(want.setup, base)
+def hints(request: AdviceRequest, base: Estimate) -> Iterator[Hint]:
+    yield from _embeddings(request.setup, base)
     yield from _convolutions(base)
-    if want.device.cuda:
+    if request.device.cuda:
         yield from _allocator(base)
         yield Hint(
             "Memory of several GPUs does not add up: each holds the whole model, and only the batch is shared out. A "

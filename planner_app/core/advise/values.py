@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
 
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Setup, StepSetup
 
@@ -26,7 +27,7 @@ class Cost(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class AdviceRequest:
     """A training that should fit.
 
     Attributes:
@@ -61,7 +62,7 @@ class Option:
         device: Where that is trained; another one than before if the change is a larger GPU.
         environment: To set before TensorFlow is imported.
         after_bytes: In use at the peak, as expected; `high_bytes` the high end of its band.
-        fits: With the allocator's limit, replayed through the allocator; at the high end where orders can differ.
+        largest: Where the batch is what changes: the largest, counting tight; None otherwise.
         slower: How many times as long a step takes, per sample: a roofline estimate. None where it is not known.
         more_arithmetic: How many times the multiplications, per sample.
     """
@@ -73,11 +74,17 @@ class Option:
     after_bytes: int
     high_bytes: int
     limit_bytes: int
-    fits: bool
+    verdict: Verdict
     xla: bool = False
     slower: float | None = None
     more_arithmetic: float | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    largest: int | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Tight counts as yes."""
+        return self.verdict.yes()
 
     @property
     def saved_bytes(self) -> int:
@@ -100,15 +107,15 @@ class Hint:
 @dataclass(frozen=True, slots=True)
 class Advice:
     """Attributes:
-    fits: It fits as it is.
-    options: Changes, alone or together, that make it fit: the cheapest first.
+    verdict: Of the training as it is; None until it is traced.
+    options: Changes, alone or together, that make it fit: what surely fits before what is tight, the cheapest first.
     helpful: Single changes that save memory, but not enough.
     missing: Traces that have to be made before more can be said; empty when this is all.
     calibrated: What measurements had to say, in a sentence; "" where there were none.
     """
 
-    want: Want
-    fits: bool
+    request: AdviceRequest
+    verdict: Verdict | None
     before_bytes: int = 0
     limit_bytes: int | None = None
     options: tuple[Option, ...] = ()
@@ -116,3 +123,8 @@ class Advice:
     hints: tuple[Hint, ...] = ()
     missing: tuple[StepSetup, ...] = ()
     calibrated: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Tight counts as yes."""
+        return self.verdict is not None and self.verdict.yes()

@@ -1,101 +1,101 @@
-"""What a setup takes: does it fit with a limit, and how long does a step take, against the setup before?"""
+"""What a setup takes: does it fit, and how long does a step take, against the setup before?"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from planner_app.core.advise.changes import accumulation, smaller_batch
-from planner_app.core.advise.values import Change, Cost, Option, Want
-from planner_app.core.estimate.curve import Level, level_at
+from planner_app.core.advise.values import AdviceRequest, Change, Cost, Option
+from planner_app.core.estimate.need import Need, Needs
+from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.roofline import speed
 from planner_app.core.hardware.work import StepWork, step_work
-from planner_app.core.measure.calibration import Calibration, Taught, calibrated_level, uncalibrated_limit, untaught
 from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.core.plan.ladder import accumulations
-from planner_app.core.replay.allocate import STARTS, allocate
-from planner_app.core.replay.memory import Memory
-
-# Seven eighths down to a half, then halves of a quarter, an eighth and so on.
-SMALLER = (*((0, eighths) for eighths in (7, 6, 5, 4, 3)), *((halved, 8) for halved in range(2, 25)))
 
 
 @dataclass
 class Scales:
-    """The memories there are, with the limit to weigh them against. Work is looked up once for each."""
+    """What setups need, with the limit to weigh them against. Work is looked up once for each."""
 
-    want: Want
-    limit_bytes: int
-    memories: Mapping[StepSetup, Memory]
-    taught: Taught = untaught
+    request: AdviceRequest
+    needs: Needs
 
     def __post_init__(self) -> None:
         self._works: dict[StepSetup, StepWork] = {}
 
-    def memory(self, setup: Setup, device: Device | None = None) -> Memory:
-        return self.memories[setup.step((device or self.want.device).target)]
+    def need(self, setup: Setup, device: Device | None = None) -> Need:
+        """Within the limit that was asked about; on another device, within that device's own."""
+        limit = self.request.limit_bytes if device is None else None
+        return self.needs.of(setup, device or self.request.device, limit)
 
-    def weigh(self, changes: tuple[Change, ...], setup: Setup, device: Device | None = None, limit: int = 0) -> Option:
+    @property
+    def limit_bytes(self) -> int:
+        capacity = self.need(self.request.setup).capacity_bytes
+        if capacity is None:
+            raise AssertionError("Advice is asked only where something limits memory.")
+        return capacity
+
+    def weigh(self, changes: tuple[Change, ...], setup: Setup, device: Device | None = None) -> Option:
         """With how far it goes worked out, where one of the changes leaves that open."""
-        limit = limit or self.limit_bytes
         costs = {change.cost for change in changes}
+        largest = None
         if Cost.ACCUMULATE in costs:
-            setup = self._accumulated(setup, limit)
+            setup = self._accumulated(setup, device)
             changes = tuple(accumulation(setup) if c.cost is Cost.ACCUMULATE else c for c in changes)
         elif Cost.BATCH in costs:
-            setup = self._smaller(setup, limit)
+            setup, largest = self._smaller(setup, device)
             changes = tuple(smaller_batch(setup) if c.cost is Cost.BATCH else c for c in changes)
-        memory = self.memory(setup, device)
-        level = self.level(setup, device)
+        need = self.need(setup, device)
+        level = need.level(setup.per_gpu_batch)
+        limit = need.capacity_bytes or self.limit_bytes
         return Option(
             changes=changes,
             setup=setup,
-            device=device or self.want.device,
-            before_bytes=self.level(self.want.setup).peak_bytes,
+            device=device or self.request.device,
+            before_bytes=self.peak_bytes,
             after_bytes=level.peak_bytes,
             high_bytes=level.high_bytes,
             limit_bytes=limit,
-            fits=self.fits(setup, setup.per_gpu_batch, limit, device),
-            xla=memory.xla,
+            verdict=judge(level, limit),
+            xla=need.memory.xla,
             slower=self._slower(setup, device),
             more_arithmetic=self._more_arithmetic(setup),
+            largest=largest,
         )
 
-    def learnt(self, setup: Setup, device: Device | None = None) -> Calibration | None:
-        return self.taught(device or self.want.device, self.memory(setup, device).xla)
+    @property
+    def peak_bytes(self) -> int:
+        """Of the training as it was asked for."""
+        return self.need(self.request.setup).level(self.request.setup.per_gpu_batch).peak_bytes
 
-    def level(self, setup: Setup, device: Device | None = None) -> Level:
-        level, learnt = level_at(self.memory(setup, device).point(setup.per_gpu_batch)), self.learnt(setup, device)
-        return level if learnt is None else calibrated_level(level, learnt)
-
-    def fits(self, setup: Setup, batch: int, limit: int, device: Device | None = None) -> bool:
-        learnt = self.learnt(setup, device)
-        return fits(self.memory(setup, device), batch, limit if learnt is None else uncalibrated_limit(limit, learnt))
-
-    def _accumulated(self, setup: Setup, limit: int) -> Setup:
-        """The fewest steps with which it fits; the most there can be, where it does not."""
+    def _accumulated(self, setup: Setup, device: Device | None) -> Setup:
+        """The fewest steps with which it surely fits, else with which it is tight; else the most there can be."""
         tried = [replace(setup, accumulate=count) for count in accumulations(setup) if count > 1]
+        tight = None
         for one in tried:
-            if self.fits(setup, one.per_gpu_batch, limit):
+            verdict = self.need(one, device).verdict(one.per_gpu_batch)
+            if verdict is Verdict.FITS:
                 return one
-        return tried[-1] if tried else setup
+            if verdict is Verdict.TIGHT and tight is None:
+                tight = one
+        return tight or (tried[-1] if tried else setup)
 
-    def _smaller(self, setup: Setup, limit: int) -> Setup:
-        """Eighths of the batch, from the largest down: each one that is tried takes a replay in every order."""
+    def _smaller(self, setup: Setup, device: Device | None) -> tuple[Setup, int | None]:
+        """The largest batch that surely fits, else the largest that is tight; and the largest counting tight."""
         share = setup.gpus * setup.accumulate
-        whole = setup.per_gpu_batch
-        tried = dict.fromkeys(_rounded(max(whole * eighths // 8 >> halved, 1)) for halved, eighths in SMALLER)
-        for batch in tried:
-            if batch < whole and self.fits(setup, batch, limit):
-                return setup.with_batch(batch * share)
-        return setup.with_batch(share)
+        need = self.need(setup, device)
+        largest, sure = need.largest(), need.largest(sure=True)
+        if largest is None or sure is None:
+            return setup, None
+        return setup.with_batch(max(sure.batch or largest.batch, 1) * share), largest.batch * share
 
     def _slower(self, setup: Setup, device: Device | None) -> float | None:
-        before, after = self._seconds(self.want.setup, self.want.device), self._seconds(setup, device)
+        before, after = self._seconds(self.request.setup, self.request.device), self._seconds(setup, device)
         return None if before is None or after is None else after / before
 
     def _seconds(self, setup: Setup, device: Device | None) -> float | None:
         """For each sample, by the roofline."""
-        device = device or self.want.device
+        device = device or self.request.device
         found = speed(
             self._work(setup),
             device,
@@ -108,35 +108,15 @@ class Scales:
         return None if found is None else 1 / found.samples_per_second
 
     def _more_arithmetic(self, setup: Setup) -> float | None:
-        before, after = self._work(self.want.setup), self._work(setup)
+        before, after = self._work(self.request.setup), self._work(setup)
         one, other = (
             work.flops(each.per_gpu_batch) / each.per_gpu_batch
-            for work, each in ((before, self.want.setup), (after, setup))
+            for work, each in ((before, self.request.setup), (after, setup))
         )
         return other / one if one else None
 
     def _work(self, setup: Setup) -> StepWork:
-        step = setup.step(self.want.device.target)
+        step = setup.step(self.request.device.target)
         if step not in self._works:
-            self._works[step] = step_work(self.memories[step].trace)
+            self._works[step] = step_work(self.needs.memories[step].trace)
         return self._works[step]
-
-
-def fits(memory: Memory, batch: int, limit_bytes: int) -> bool:
-    """Within the limit, in every piece.
-
-    The high end of the band counts where it stands for orders or a compiler that may go other ways. What a convolution
-    would like as workspace on a GPU does not: refused, it takes less.
-    """
-    on_cpu = memory.setup.target == "cpu"
-    if not memory.xla:
-        buffers = memory.buffers(batch)
-        for start in STARTS if on_cpu else STARTS[:1]:  # before the band, which takes many replays more
-            if allocate(memory.trace, buffers, batch, growth=on_cpu, limit_bytes=limit_bytes, start=start) is None:
-                return False
-    point = memory.point(batch)
-    return (point.high_bytes if memory.xla or on_cpu else point.in_use_bytes) <= limit_bytes
-
-
-def _rounded(batch: int) -> int:
-    return batch // 8 * 8 if batch > 8 else batch

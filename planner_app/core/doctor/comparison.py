@@ -1,13 +1,12 @@
 """A log beside the estimate of the same training: do they agree, and if not, what else holds memory?"""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner_app.core.doctor.diagnosis import Diagnosis, Kind
-from planner_app.core.estimate.curve import largest_batch
 from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.estimate.need import Need
 from planner_app.core.model.description import ModelDescription
-from planner_app.core.replay.memory import Memory
 from planner_app.units import format_bytes
 
 
@@ -55,11 +54,12 @@ def batch_of(diagnosis: Diagnosis, description: ModelDescription) -> int | None:
 
 
 def compare(
-    diagnosis: Diagnosis, memory: Memory, estimated: Estimate | None, *, batch_from_log: bool = False
+    diagnosis: Diagnosis, need: Need, estimated: Estimate | None, *, batch_from_log: bool = False
 ) -> Comparison:
     """`estimated` is None where the batch is not known: then only what would fit is said."""
     limit = diagnosis.limit_bytes
-    largest = largest_batch(memory, limit).batch if limit else None
+    solved = replace(need, limit_bytes=limit).largest() if limit else None
+    largest = None if solved is None else solved.batch
     said: list[str] = []
     if estimated is not None:
         said += _at_the_setup(diagnosis, estimated, limit, batch_from_log)

@@ -1,38 +1,26 @@
-"""The whole chart: every batch size, precision, GPU count and device, from one trace for each precision.
+"""Memory over the batch, between the batches that are replayed.
 
-Between batch sizes that are replayed (powers of two and the steps half-way) memory is a straight line: every buffer
-grows in a straight line, and the allocator's overhead hardly changes. The largest batch that fits is solved on those
-lines and confirmed by a replay.
+Between anchors (powers of two and the steps half-way) memory is a straight line: every buffer grows in a straight line,
+and the allocator's overhead hardly changes. The largest batch that fits is solved and then confirmed by replays.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from planner_app.core.estimate.level import Level
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Setup, StepSetup
-from planner_app.core.replay.memory import Memory, Point
 
 LARGEST_BATCH = 1 << 24
 
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """Memory of one GPU at one batch: in use as expected, with its band."""
-
-    peak_bytes: int
-    low_bytes: int
-    high_bytes: int
-
-
-def level_at(point: Point) -> Level:
-    return Level(point.in_use_bytes, point.low_bytes, point.high_bytes)
+LevelAt = Callable[[int], Level]
 
 
 @dataclass(frozen=True, slots=True)
 class LargestBatch:
-    """The largest per-GPU batch whose expected peak is within a limit; 0 where not even one sample fits.
+    """The largest per-GPU batch within a capacity; 0 where not even one sample fits.
 
     Attributes:
         multiple_of_8: The largest multiple of eight that fits, 0 if there is none.
@@ -56,24 +44,25 @@ def anchors(largest: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def level(memory: Memory, batch: int) -> Level:
+def on_line(level: LevelAt, batch: int) -> Level:
     """Memory at any batch, on the line between the two anchors around it."""
     marks = anchors(batch)
     place = bisect_left(marks, batch)
-    right = memory.point(marks[place])
+    right = level(marks[place])
     if marks[place] == batch:
-        return level_at(right)
-    left = memory.point(marks[place - 1])
-    return Level(*(_between(left, right, batch, name) for name in ("in_use_bytes", "low_bytes", "high_bytes")))
-
-
-def _between(left: Point, right: Point, batch: int, name: str) -> int:
-    start, end = getattr(left, name), getattr(right, name)
-    return int(start + (end - start) * (batch - left.batch) // (right.batch - left.batch))
-
-
-def levels(memory: Memory, batches: Iterable[int]) -> list[Level]:
-    return [level(memory, batch) for batch in batches]
+        return right
+    left = level(marks[place - 1])
+    way, of = batch - marks[place - 1], marks[place] - marks[place - 1]
+    return Level(
+        *(
+            start + (end - start) * way // of
+            for start, end in (
+                (left.peak_bytes, right.peak_bytes),
+                (left.low_bytes, right.low_bytes),
+                (left.high_bytes, right.high_bytes),
+            )
+        )
+    )
 
 
 def per_gpu_batches(setups: Iterable[Setup], devices: Sequence[Device]) -> dict[StepSetup, list[int]]:
@@ -86,58 +75,55 @@ def per_gpu_batches(setups: Iterable[Setup], devices: Sequence[Device]) -> dict[
     return {step: list(batches) for step, batches in wanted.items()}
 
 
-def largest_batch(memory: Memory, limit_bytes: int, *, surely: bool = False) -> LargestBatch:
-    """Solved on the lines between anchors, confirmed by replays of the batches next to the solution.
+def largest_within(level: LevelAt, capacity_bytes: int, *, sure: bool = False) -> LargestBatch:
+    """Solved on the lines between anchors, confirmed by the batches next to the solution.
 
-    `surely` asks for the high end of the band to fit, not only for what is expected.
+    `sure` asks for the high end of the band to fit, not only for what is expected.
     """
 
     def need(batch: int) -> int:
-        point = memory.point(batch)
-        return point.high_bytes if surely else point.in_use_bytes
+        return level(batch).high_bytes if sure else level(batch).peak_bytes
 
-    if need(1) > limit_bytes:
+    if need(1) > capacity_bytes:
         return LargestBatch(0, 0, 0)
     fits, above = 1, 2
-    while need(above) <= limit_bytes:
+    while need(above) <= capacity_bytes:
         fits, above = above, above * 2
         if above > LARGEST_BATCH:
             return LargestBatch(fits, fits, fits, bound=True)
     while above - fits > 1:
-        middle = _crossing(fits, above, (limit_bytes - need(fits)) / max(need(above) - need(fits), 1))
-        if need(middle) <= limit_bytes:
+        middle = _crossing(fits, above, (capacity_bytes - need(fits)) / max(need(above) - need(fits), 1))
+        if need(middle) <= capacity_bytes:
             fits = middle
         else:
             above = middle
-    eight = fits // 8 * 8
-    return LargestBatch(fits, eight, 1 << (fits.bit_length() - 1))
+    return LargestBatch(fits, fits // 8 * 8, 1 << (fits.bit_length() - 1))
 
 
-def largest_on_lines(memory: Memory, limit_bytes: int, *, surely: bool = False) -> int:
-    """The largest per-GPU batch whose `level` is within a limit, not confirmed by replays; 0 where none is.
+def largest_on_lines(level: LevelAt, capacity_bytes: int, *, sure: bool = False) -> int:
+    """The largest per-GPU batch that is within a capacity on the lines, not confirmed; 0 where none is.
 
-    For many limits at once: all of them are solved on the same points.
+    For many capacities at once: all of them are solved on the same points.
     """
 
     def need(batch: int) -> int:
-        point = memory.point(batch)
-        return point.high_bytes if surely else point.in_use_bytes
+        return level(batch).high_bytes if sure else level(batch).peak_bytes
 
-    if need(1) > limit_bytes:
+    if need(1) > capacity_bytes:
         return 0
     below = 1
-    while need(2 * below) <= limit_bytes:
+    while need(2 * below) <= capacity_bytes:
         below *= 2
         if below >= LARGEST_BATCH:
             return below
     above = 2 * below
     half_way = below * 3 // 2
     if half_way > below:  # the third anchor of the two
-        below, above = (half_way, above) if need(half_way) <= limit_bytes else (below, half_way)
+        below, above = (half_way, above) if need(half_way) <= capacity_bytes else (below, half_way)
     start, end = need(below), need(above)
-    found = below + (limit_bytes - start) * (above - below) // (end - start)
-    # `level` rounds down: one more may lie on the limit.
-    while found + 1 < above and start + (end - start) * (found + 1 - below) // (above - below) <= limit_bytes:
+    found = below + (capacity_bytes - start) * (above - below) // (end - start)
+    # The line rounds down: one more may lie on the capacity.
+    while found + 1 < above and start + (end - start) * (found + 1 - below) // (above - below) <= capacity_bytes:
         found += 1
     return found
 

@@ -2,14 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner_app.core.estimate.breakdown import Held, Snapshot, Term, snapshot
-from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
+from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.need import Need
+from planner_app.core.estimate.verdict import Verdict, judge
+from planner_app.core.measure.calibration import sentence
 from planner_app.core.model.setup import Setup
 from planner_app.core.model.trace import Role, StepTrace
-from planner_app.core.replay.memory import Memory, Point
+from planner_app.core.replay.memory import Point
 
 MOST_HELD = 50  # of what is alive at the peak; the rest is in the totals
 
@@ -37,7 +39,7 @@ class Estimate:
         temp_bytes: Kernels' scratch at the peak.
         device_bytes: With what lies outside the allocator: what nvidia-smi would say.
         capacity_bytes: What the allocator may take on this device; None without a limit.
-        fits: Whether the expected peak is within that; None without a limit.
+        verdict: Whether it fits; None without a limit.
         breakdown: Term to bytes; they sum to `peak_bytes`.
     """
 
@@ -52,7 +54,7 @@ class Estimate:
     state_bytes: int
     device_bytes: int
     capacity_bytes: int | None
-    fits: bool | None
+    verdict: Verdict | None
     breakdown: Mapping[str, int]
     layers: tuple[LayerMemory, ...]
     peak_operation: str
@@ -62,37 +64,47 @@ class Estimate:
     warnings: tuple[str, ...] = ()
 
     @property
+    def fits(self) -> bool | None:
+        """Tight counts as yes; None without a limit."""
+        return None if self.verdict is None else self.verdict.yes()
+
+    @property
+    def level(self) -> Level:
+        return Level(self.peak_bytes, self.low_bytes, self.high_bytes)
+
+    @property
     def headroom_bytes(self) -> int | None:
         return None if self.capacity_bytes is None else self.capacity_bytes - self.peak_bytes
 
 
-def estimate(memory: Memory, setup: Setup, device: Device) -> Estimate:
-    """`memory` is the trace of `setup.step(...)`."""
-    batch = setup.per_gpu_batch
-    point = memory.point(batch)
+def estimate(need: Need, setup: Setup) -> Estimate:
+    """`need` is that of `setup`, on its device."""
+    memory, batch = need.memory, setup.per_gpu_batch
+    point, level, capacity = memory.point(batch), need.level(batch), need.capacity_bytes
     moment = snapshot(memory.trace, memory.buffers(batch), batch, point.peak.move)
-    capacity = allocator_limit_bytes(device)
-    outside = outside_bytes(device, setup.gpus).expected_bytes
+    moved = level.peak_bytes - point.in_use_bytes
+    calibrated = () if need.calibration is None else (sentence(need.calibration),)
+    *rows, rest = layers(memory.trace, batch, moment, point)
     return Estimate(
         setup=setup,
-        device=device.name,
+        device=need.device.name,
         xla=memory.xla,
-        peak_bytes=point.in_use_bytes,
-        low_bytes=point.low_bytes,
-        high_bytes=point.high_bytes,
+        peak_bytes=level.peak_bytes,
+        low_bytes=level.low_bytes,
+        high_bytes=level.high_bytes,
         live_bytes=point.live_bytes,
         temp_bytes=sum(held.size_bytes for held in moment.held if held.term is Term.SCRATCH),
         state_bytes=point.state_bytes,
-        device_bytes=point.in_use_bytes + outside,
+        device_bytes=level.peak_bytes + need.outside_bytes(setup.gpus),
         capacity_bytes=capacity,
-        fits=None if capacity is None else point.in_use_bytes <= capacity,
-        breakdown=terms(moment, point),
-        layers=layers(memory.trace, batch, moment, point),
+        verdict=None if capacity is None else judge(level, capacity),
+        breakdown={**terms(moment, point), **({str(Term.CALIBRATION): moved} if moved else {})},
+        layers=(*rows, replace(rest, peak_bytes=rest.peak_bytes + moved)),
         peak_operation=moment.operation,
         peak_layer=moment.layer,
         peak_phase=moment.phase,
         held=moment.held[:MOST_HELD],
-        warnings=memory.trace.warnings,
+        warnings=(*memory.trace.warnings, *calibrated),
     )
 
 

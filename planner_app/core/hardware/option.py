@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from planner_app.core.estimate.curve import Level
+from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.prices import Cost
 from planner_app.core.hardware.refusal import Refusal
@@ -16,7 +17,7 @@ IN_ONE_MACHINE = 8  # the most GPUs that machines on sale hold, but for a few
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class ShopRequest:
     """What is to be trained.
 
     Attributes:
@@ -24,21 +25,21 @@ class Want:
         precisions: Those allowed, the preferred one first.
         most_accumulate: Up to how many steps' gradients may be added up where the batch doesn't fit at once.
         counts: Numbers of GPUs to try.
-        surely: Even the high end of the estimate's band has to fit.
+        sure: Even the high end of the estimate's band has to fit: tight does not count.
     """
 
     setup: Setup
     precisions: tuple[Precision, ...] = (Precision.FLOAT32,)
     most_accumulate: int = 1
     counts: tuple[int, ...] = COUNTS
-    surely: bool = False
+    sure: bool = False
 
     def __post_init__(self) -> None:
         if not self.precisions or not self.counts or min(*self.counts, self.most_accumulate) < 1:
             said = f"{len(self.precisions)} precisions, GPUs {list(self.counts)}, {self.most_accumulate} steps at most"
             raise SetupError(f"{said}: expected at least one precision, and numbers above zero.")
 
-    def grown(self, growth: Growth, size: int) -> "Want":
+    def grown(self, growth: Growth, size: int) -> "ShopRequest":
         """The same with larger inputs."""
         return replace(self, setup=replace(self.setup, sizes=growth.into(self.setup.sizes, size)))
 
@@ -83,9 +84,8 @@ class Option:
         return self.limit_bytes - self.level.peak_bytes
 
     @property
-    def sure(self) -> bool:
-        """Even the high end of the band fits."""
-        return self.level.high_bytes <= self.limit_bytes
+    def verdict(self) -> Verdict:
+        return judge(self.level, self.limit_bytes)
 
     @property
     def even(self) -> bool:
@@ -97,8 +97,8 @@ class Option:
         """What has to be known before money is spent on it."""
         setup, device = self.setup, self.device
         said = []
-        if not self.sure:
-            said.append("the high end of the estimate's band does not fit")
+        if self.verdict is Verdict.TIGHT:
+            said.append("tight: the high end of the estimate's band does not fit")
         if setup.accumulate > 1 and setup.gpus > 1:
             said.append("Keras 3.15's own fit can't add up gradients over steps on several GPUs, a plan's fit can")
         if not self.even:

@@ -5,18 +5,13 @@ narrows to where the next ratio is to be expected from those seen (Student's pre
 that a measurement that was made lies outside.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from statistics import median, stdev
 
-from planner_app.core.estimate.breakdown import Term
-from planner_app.core.estimate.curve import Level
-from planner_app.core.estimate.estimate import Estimate
-from planner_app.core.hardware.device import Device
-from planner_app.core.measure.compare import Comparison
+from planner_app.core.estimate.level import Level
 from planner_app.core.measure.leak import student_t
-from planner_app.core.measure.measurement import Measurement, Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,46 +96,6 @@ class Calibration:
         return replace(self, samples=(*others, sample))
 
 
-# What measurements have taught about a device, of steps compiled by XLA or of others; None for nothing.
-Taught = Callable[[Device, bool], Calibration | None]
-
-
-def untaught(_device: Device, _xla: bool) -> Calibration | None:
-    return None
-
-
-def sample_of(comparison: Comparison, measurement: Measurement) -> Sample:
-    """A limit that was chosen for the measurement says nothing of the device."""
-    setup = measurement.setup
-    parts = [f"batch {setup.batch}", str(setup.precision), str(setup.optimizer)]
-    parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"accumulate {setup.accumulate}"] * (setup.accumulate > 1)
-    limits = [run.limit_bytes for run in measurement.runs if run.limit_bytes is not None]
-    limit = min(limits, default=None)
-    used = [gpu.process_bytes for step in measurement.steady for gpu in step.gpus if gpu.process_bytes is not None]
-    outside = None if limit is None or not used else max(used) - limit
-    return Sample(
-        model=measurement.model,
-        model_sha256=measurement.model_sha256,
-        setup=", ".join(parts),
-        measured_at=measurement.measured_at,
-        estimated_bytes=comparison.estimated_bytes,
-        measured_bytes=comparison.measured_bytes,
-        outside_bytes=outside if outside is not None and outside > 0 else None,
-        limit_bytes=limit if measurement.place.on_gpu and measurement.place.limit_bytes is None else None,
-    )
-
-
-def teaches(measurement: Measurement) -> str:
-    """Why nothing is to be learnt from a measurement; "" where something is."""
-    if measurement.place.on_gpu:
-        return ""
-    if measurement.order is not Order.INLINE:
-        return (
-            "Kernels on a pool of threads say nothing of kernels one by one, as GPUs run them: measure with --inline."
-        )
-    return ""
-
-
 def calibrated_level(level: Level, calibration: Calibration) -> Level:
     """The expected peak moved, the band narrowed to what was seen and what is to be expected, never widened for it."""
     ratio, reach = calibration.ratio, calibration.reach
@@ -152,36 +107,6 @@ def calibrated_level(level: Level, calibration: Calibration) -> Level:
         low_bytes=round(min(low, level.peak_bytes * lowest)),
         high_bytes=round(max(high, level.peak_bytes * highest)),
     )
-
-
-def calibrated(estimate: Estimate, calibration: Calibration) -> Estimate:
-    """The estimate as measurements would have it, and a sentence that says so."""
-    level = calibrated_level(Level(estimate.peak_bytes, estimate.low_bytes, estimate.high_bytes), calibration)
-    moved = level.peak_bytes - estimate.peak_bytes
-    outside = estimate.device_bytes - estimate.peak_bytes
-    if calibration.outside_bytes is not None:
-        outside = calibration.outside_bytes
-    capacity = estimate.capacity_bytes
-    if capacity is not None and calibration.limit_bytes is not None:
-        capacity = calibration.limit_bytes
-    *others, rest = estimate.layers
-    return replace(
-        estimate,
-        peak_bytes=level.peak_bytes,
-        low_bytes=level.low_bytes,
-        high_bytes=level.high_bytes,
-        device_bytes=level.peak_bytes + outside,
-        capacity_bytes=capacity,
-        fits=None if capacity is None else level.peak_bytes <= capacity,
-        breakdown={**estimate.breakdown, **({str(Term.CALIBRATION): moved} if moved else {})},
-        layers=(*others, replace(rest, peak_bytes=rest.peak_bytes + moved)),
-        warnings=(*estimate.warnings, sentence(calibration)),
-    )
-
-
-def uncalibrated_limit(limit_bytes: int, calibration: Calibration) -> int:
-    """What an estimate without calibration may come to, for the calibrated one to be within the limit."""
-    return int(limit_bytes / calibration.ratio)
 
 
 def sentence(calibration: Calibration) -> str:

@@ -7,10 +7,11 @@ user allows it, a lower precision.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from planner_app.core.estimate.curve import level_at
+from planner_app.core.estimate.need import Need, Needs
+from planner_app.core.estimate.verdict import judge
 from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.runtime import MIB, allocator_limit_bytes, outside_bytes
-from planner_app.core.measure.calibration import Calibration, Taught, calibrated_level, sentence, untaught
+from planner_app.core.hardware.runtime import MIB
+from planner_app.core.measure.calibration import sentence
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Precision, Setup, StepSetup
 from planner_app.core.model.trace import Role, StepTrace
@@ -20,6 +21,7 @@ from planner_app.core.plan.plan import (
     Allocator,
     DeviceKind,
     Entry,
+    LargestAtOnce,
     MemorySettings,
     Peak,
     Plan,
@@ -32,7 +34,6 @@ from planner_app.core.plan.plan import (
     Training,
     fingerprint,
 )
-from planner_app.core.replay.memory import Memory
 from planner_app.errors import PlanError
 from planner_app.units import format_bytes
 
@@ -47,14 +48,14 @@ class DoesNotFit(PlanError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlanRequest:
     """What a plan is made from.
 
     Attributes:
         setup: The way to train that is tried first; its batch is kept on every rung.
         precisions: Lower precisions that a rung may take, in this order.
         hosts: Addresses of the machines that train together, each with an equal part of the GPUs.
-        surely: The first rung fits even at the high end of the band, not only as expected.
+        sure: The first rung fits even at the high end of the band: tight does not count.
     """
 
     setup: Setup
@@ -63,17 +64,17 @@ class Wish:
     memory: MemorySettings = field(default_factory=MemorySettings)
     hosts: tuple[str, ...] = ()
     input: InputSettings = field(default_factory=InputSettings)
-    surely: bool = False
+    sure: bool = False
 
 
-def needed_steps(wish: Wish) -> tuple[StepSetup, ...]:
+def needed_steps(request: PlanRequest) -> tuple[StepSetup, ...]:
     """The traces that `plan_of` needs: plain and accumulating, in each precision, for each device."""
     return tuple(
         dict.fromkeys(
             setup.step(device.target)
-            for device in wish.devices
-            for precision in (wish.setup.precision, *wish.precisions)
-            for setup in _both(replace(wish.setup, precision=precision))
+            for device in request.devices
+            for precision in (request.setup.precision, *request.precisions)
+            for setup in _both(replace(request.setup, precision=precision))
         )
     )
 
@@ -87,39 +88,38 @@ def _both(setup: Setup) -> Iterator[Setup]:
 
 def plan_of(
     model: CheckedModel,
-    memories: Mapping[StepSetup, Memory],
-    wish: Wish,
+    needs: Needs,
+    request: PlanRequest,
     *,
     file: str,
     created: str,
     versions: Mapping[str, str],
-    taught: Taught = untaught,
 ) -> Plan:
-    """The plan for a model, from the memory of `needed_steps(wish)`.
+    """The plan for a model, from the traces of `needed_steps(request)`.
 
     Args:
         file: The model's file name, or `file.py:function`, without its folder.
         created: Now, as in "2026-11-16T05:00:00Z".
         versions: Of what the figures depend on: plimsoll, tensorflow, keras.
-        taught: What measurements say of a device; the plan's warnings tell where it was heeded.
 
     Raises:
-        DoesNotFit: On none of the devices does any rung fit.
+        DoesNotFit: No rung fits on any of the devices.
     """
     source = Source(SourceKind.ESTIMATE, dict(versions), created, "")
     entries, said = [], []
-    for device in wish.devices:
+    for device in request.devices:
         try:
-            entries.append(entry_of(memories, wish, device, source, taught))
+            entries.append(entry_of(needs, request, device, source))
         except DoesNotFit as error:
             said.append(str(error))
     if not entries:
         raise DoesNotFit(" ".join(said))
-    setup = wish.setup
-    first = next(iter(memories.values()))
+    setup = request.setup
+    first = next(iter(needs.memories.values()))
     said += [text for text in first.trace.warnings if text not in said]
     said += _warnings(entries, setup, first.trace)
-    said += [sentence(learnt) for learnt in _heeded(memories, wish, taught)]
+    calibrations = [_first_need(needs, request, device).calibration for device in request.devices]
+    said += [sentence(calibration) for calibration in calibrations if calibration is not None]
     return Plan(
         schema_version=VERSION,
         created=created,
@@ -134,17 +134,17 @@ def plan_of(
             sizes=dict(setup.sizes),
         ),
         devices=tuple(entries),
-        hosts=wish.hosts,
-        input=input_plan(wish.input, sample_bytes(first.trace), setup.batch),
+        hosts=request.hosts,
+        input=input_plan(request.input, sample_bytes(first.trace), setup.batch),
         warnings=tuple(said),
     )
 
 
-def entry_of(
-    memories: Mapping[StepSetup, Memory], wish: Wish, device: Device, source: Source, taught: Taught = untaught
-) -> Entry:
-    capacity = capacity_bytes(device, wish.memory, _learnt(memories, wish, device, taught))
-    rungs = ladder(memories, wish, device, capacity, source, taught)
+def entry_of(needs: Needs, request: PlanRequest, device: Device, source: Source) -> Entry:
+    first = _first_need(needs, request, device)
+    capacity = first.capacity_bytes
+    rungs = ladder(needs, request, device, source)
+    largest, sure = first.largest(), first.largest(sure=True)
     return Entry(
         device=PlannedDevice(
             name=device.name,
@@ -153,60 +153,44 @@ def entry_of(
             compute_capability=device.compute_capability,
             capacity_bytes=capacity,
         ),
-        gpus=wish.setup.gpus,
-        memory=wish.memory if device.cuda else MemorySettings(),
-        environment=environment(device, wish.memory, capacity, wish.setup.gpus),
+        gpus=request.setup.gpus,
+        memory=request.memory if device.cuda else MemorySettings(),
+        environment=environment(device, request.memory, capacity, request.setup.gpus),
         rungs=rungs,
+        largest=None if largest is None or sure is None else LargestAtOnce(largest.batch, sure.batch),
     )
 
 
-def capacity_bytes(device: Device, memory: MemorySettings, learnt: Calibration | None = None) -> int | None:
-    limit = allocator_limit_bytes(device)
-    if limit is not None and learnt is not None and learnt.limit_bytes is not None:
-        limit = learnt.limit_bytes
-    if memory.limit_bytes is None:
-        return limit
-    return memory.limit_bytes if limit is None else min(limit, memory.limit_bytes)
+def _first_need(needs: Needs, request: PlanRequest, device: Device) -> Need:
+    """Of the setup as it was asked for."""
+    return needs.of(next(_both(request.setup)), device, request.memory.limit_bytes)
 
 
-def _learnt(memories: Mapping[StepSetup, Memory], wish: Wish, device: Device, taught: Taught) -> Calibration | None:
-    """Of steps as the first rung has them: compiled, or not."""
-    return taught(device, memories[next(_both(wish.setup)).step(device.target)].xla)
-
-
-def _heeded(memories: Mapping[StepSetup, Memory], wish: Wish, taught: Taught) -> list[Calibration]:
-    found = (_learnt(memories, wish, device, taught) for device in wish.devices)
-    return [learnt for learnt in found if learnt is not None]
-
-
-def ladder(
-    memories: Mapping[StepSetup, Memory],
-    wish: Wish,
-    device: Device,
-    capacity: int | None,
-    source: Source,
-    taught: Taught = untaught,
-) -> tuple[Rung, ...]:
+def ladder(needs: Needs, request: PlanRequest, device: Device, source: Source) -> tuple[Rung, ...]:
     """Rungs that fit, each needing less than the one before."""
     rungs: list[Rung] = []
     least: Rung | None = None
-    for precision in (wish.setup.precision, *wish.precisions):
-        for accumulate in accumulations(wish.setup):
+    capacity = _first_need(needs, request, device).capacity_bytes
+    for precision in (request.setup.precision, *request.precisions):
+        for accumulate in accumulations(request.setup):
             if sum(rung.precision is precision for rung in rungs) == MOST_RUNGS:
                 break
-            setup = replace(wish.setup, precision=precision, accumulate=accumulate)
-            rung = _rung(memories, setup, device, source, taught)
+            setup = replace(request.setup, precision=precision, accumulate=accumulate)
+            need = needs.of(setup, device, request.memory.limit_bytes)
+            rung = _rung(need, setup, source)
             if least is None or rung.peak.expected_bytes < least.peak.expected_bytes:
                 least = rung
-            need = rung.peak.high_bytes if wish.surely and not rungs else rung.peak.expected_bytes
             lower = not rungs or rung.peak.expected_bytes < rungs[-1].peak.expected_bytes * WORTH_IT
-            if lower and (capacity is None or need <= capacity):
+            fits = capacity is None or judge(need.level(setup.per_gpu_batch), capacity).yes(
+                sure=request.sure and not rungs
+            )
+            if lower and fits:
                 rungs.append(rung)
     if not rungs and least is not None and capacity is not None:
-        need = least.peak.high_bytes if wish.surely else least.peak.expected_bytes
+        needed = least.peak.high_bytes if request.sure else least.peak.expected_bytes
         raise DoesNotFit(
-            f"A batch of {wish.setup.batch} does not fit {device.name}: with {least.per_gpu_batch} at a time in "
-            f"{least.precision} a GPU needs {format_bytes(need)}, and TensorFlow gets {format_bytes(capacity)}. "
+            f"A batch of {request.setup.batch} does not fit {device.name}: with {least.per_gpu_batch} at a time in "
+            f"{least.precision} a GPU needs {format_bytes(needed)}, and TensorFlow gets {format_bytes(capacity)}. "
             "Allow a lower precision, train fewer layers, or take a larger device."
         )
     return tuple(rungs)
@@ -231,23 +215,18 @@ def accumulations(setup: Setup) -> list[int]:
     return found
 
 
-def _rung(memories: Mapping[StepSetup, Memory], setup: Setup, device: Device, source: Source, taught: Taught) -> Rung:
-    memory = memories[setup.step(device.target)]
-    level = level_at(memory.point(setup.per_gpu_batch))
-    outside = outside_bytes(device, setup.gpus).expected_bytes
-    if (learnt := taught(device, memory.xla)) is not None:
-        level = calibrated_level(level, learnt)
-        outside = learnt.outside_bytes if learnt.outside_bytes is not None else outside
+def _rung(need: Need, setup: Setup, source: Source) -> Rung:
+    level = need.level(setup.per_gpu_batch)
     return Rung(
         per_gpu_batch=setup.per_gpu_batch,
         accumulate=setup.accumulate,
         precision=setup.precision,
-        jit=memory.xla,
+        jit=need.memory.xla,
         peak=Peak(
             expected_bytes=level.peak_bytes,
             low_bytes=level.low_bytes,
             high_bytes=level.high_bytes,
-            device_bytes=level.peak_bytes + outside,
+            device_bytes=level.peak_bytes + need.outside_bytes(setup.gpus),
             source=source,
         ),
     )

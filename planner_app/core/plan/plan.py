@@ -16,6 +16,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from planner_app.core.estimate.level import Level
 from planner_app.core.model.setup import Jit, Optimizer, Option, Precision, Setup
 from planner_app.errors import PlanError
 
@@ -88,6 +89,10 @@ class Peak:
                 "the low end can't be above it, nor the high end below"
             )
 
+    @property
+    def level(self) -> Level:
+        return Level(self.expected_bytes, self.low_bytes, self.high_bytes)
+
 
 @dataclass(frozen=True, slots=True)
 class Rung:
@@ -151,14 +156,28 @@ ENVIRONMENT = {
 
 
 @dataclass(frozen=True, slots=True)
+class LargestAtOnce:
+    """The most samples that one GPU holds at a time: counting tight, and only what fits at the high end of the band."""
+
+    per_gpu_batch: Bytes
+    sure_per_gpu_batch: Bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """How to train on one kind of device. `rungs` stand in the order in which they are tried, each needing less."""
+    """How to train on one kind of device.
+
+    Attributes:
+        rungs: In the order in which they are tried, each needing less.
+        largest: Of the setup that was asked for, without accumulation; None where nothing limits it, or in older plans.
+    """
 
     device: PlannedDevice
     gpus: Count
     memory: MemorySettings
     environment: Mapping[str, str]
     rungs: tuple[Rung, ...]
+    largest: LargestAtOnce | None = None
 
     def __post_init__(self) -> None:
         if not self.rungs:

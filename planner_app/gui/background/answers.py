@@ -10,12 +10,10 @@ from typing import Any, Protocol, TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from planner_app.core.estimate.curve import LargestBatch, largest_batch
+from planner_app.core.estimate.curve import LargestBatch
 from planner_app.core.estimate.estimate import Estimate, estimate
-from planner_app.core.hardware.device import Device
-from planner_app.core.measure.calibration import Calibration, calibrated
+from planner_app.core.estimate.need import Need
 from planner_app.core.model.setup import Setup
-from planner_app.core.replay.memory import Memory
 from planner_app.errors import PlannerError
 
 # A slider on its way asks for something else in a moment: until it rests, drawing has the processor to itself.
@@ -38,25 +36,22 @@ class Question(Hashable, Protocol[Given]):
 class EstimateOf:
     """One setup in full: terms, layers, what is alive at the peak."""
 
-    memory: Memory
+    need: Need
     setup: Setup
-    device: Device
-    learnt: Calibration | None = None
 
     def answer(self) -> Estimate:
-        found = estimate(self.memory, self.setup, self.device)
-        return found if self.learnt is None else calibrated(found, self.learnt)
+        return estimate(self.need, self.setup)
 
 
 @dataclass(frozen=True, slots=True)
 class LargestOf:
-    """The largest per-GPU batch within a limit."""
+    """The largest per-GPU batch; `sure` does not count tight. None without a limit."""
 
-    memory: Memory
-    limit_bytes: int
+    need: Need
+    sure: bool = False
 
-    def answer(self) -> LargestBatch:
-        return largest_batch(self.memory, self.limit_bytes)
+    def answer(self) -> LargestBatch | None:
+        return self.need.largest(sure=self.sure)
 
 
 class Answers(QObject):

@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
 from planner_app.core.estimate.breakdown import Term
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.model.setup import Precision
 
 
@@ -38,6 +39,11 @@ class Theme:
 
     def precision(self, precision: Precision) -> str:
         return self.precisions[list(Precision).index(precision)]
+
+    def verdict(self, verdict: Verdict | None) -> str:
+        """Without a verdict, as plain text."""
+        colours = {Verdict.FITS: self.good, Verdict.TIGHT: self.warn, Verdict.DOES_NOT_FIT: self.bad}
+        return self.text if verdict is None else colours[verdict]
 
     def term(self, term: Term) -> str:
         return self.terms[list(Term).index(term)]

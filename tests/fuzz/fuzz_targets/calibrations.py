@@ -3,7 +3,8 @@
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, corpus, emptied, refused, written
-from planner_app.core.measure.calibration import sentence, uncalibrated_limit
+from planner_app.core.estimate.level import Level
+from planner_app.core.measure.calibration import calibrated_level, sentence
 from planner_app.errors import PlannerError
 from planner_app.files.kept.calibrations import Calibrations
 
@@ -20,7 +21,7 @@ def run(data: bytes) -> str:
     try:
         for each in store.take_in(written(data, "brought.json")):
             sentence(each)
-            uncalibrated_limit(1 << 30, each)
+            calibrated_level(Level(1 << 30, 1 << 29, 1 << 31), each)
             store.find(each.device, xla=each.xla)
     except PlannerError as error:
         return refused(error)

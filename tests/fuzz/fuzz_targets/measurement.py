@@ -4,7 +4,7 @@ import msgspec
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, corpus, refused, written
-from planner_app.core.measure.calibration import teaches
+from planner_app.core.measure.sample import why_not_calibrating
 from planner_app.errors import PlannerError
 from planner_app.files.kept.measurements import read_measurement, summary
 
@@ -22,5 +22,5 @@ def run(data: bytes) -> str:
     except PlannerError as error:
         return refused(error)
     msgspec.json.encode(summary(measured))
-    teaches(measured)
+    why_not_calibrating(measured)
     return READ

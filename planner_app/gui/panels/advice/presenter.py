@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer
 
-from planner_app.core.advise import Advice, Want, advise
+from planner_app.core.advise import Advice, AdviceRequest, advise
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Setup
 from planner_app.errors import PlannerError, SetupError
@@ -19,7 +19,7 @@ from planner_app.gui.panels.advice.view import AdviceView
 from planner_app.gui.session import Session
 from planner_app.gui.status import verdict
 from planner_app.jobs.protocol import Progress
-from planner_app.planner.advise import advice_for, want_of
+from planner_app.planner.advise import advice_request
 
 REST_MS = 400  # a slider has come to rest
 NO_MODEL = "Open a model to see what would make it fit."
@@ -63,8 +63,9 @@ class AdvicePresenter(QObject):
         if self._advice is None:
             return Table(TABLE, [])
         rows: list[tuple[object, ...]] = []
-        for use, options in (("fits", self._advice.options), ("helps", self._advice.helpful)):
+        for helps, options in ((False, self._advice.options), (True, self._advice.helpful)):
             for each in options:
+                use = "helps" if helps else str(each.verdict)
                 text = "; ".join(change.text for change in each.changes)
                 code = "\n".join(line for change in each.changes for line in change.code)
                 sizes = (each.before_bytes, each.after_bytes, each.limit_bytes)
@@ -77,9 +78,9 @@ class AdvicePresenter(QObject):
         session, choice = self._session, self._session.choice
         if not self._view.isVisible():
             return
-        memory = session.memory(choice.setup) if session.opened else None
-        if memory is not None and memory.points:
-            self._view.show_verdict(*verdict(choice, memory, session.learnt(memory)))
+        need = session.need(choice.setup)
+        if need is not None and need.memory.points:
+            self._view.show_verdict(*verdict(choice, need))
         else:
             waiting = session.trouble(choice.setup) or "Tracing the training step …"
             self._view.show_verdict(waiting if session.opened else NO_MODEL, None)
@@ -111,41 +112,37 @@ class AdvicePresenter(QObject):
 
     # What is done
 
-    def _want(self, setup: Setup) -> Want:
+    def _request(self, setup: Setup) -> AdviceRequest:
         description, device = self._session.description, self._session.choice.device
         if description is None:
             raise SetupError(NO_MODEL)
-        return want_of(setup, device, description, catalogue().devices if device.cuda else ())
+        return advice_request(setup, device, description, catalogue().devices if device.cuda else ())
 
     def _on_work_clicked(self) -> None:
-        tracer, taught = self._session.tracer, self._session.lessons.taught
-        if tracer is None:
+        planner = self._session.planner
+        if planner is None:
             self._view.show_trouble(NO_MODEL)
             return
         try:
-            want = self._want(replace(self._session.choice.setup, batch=self._view.batch.value()))
+            request = self._request(replace(self._session.choice.setup, batch=self._view.batch.value()))
         except PlannerError as error:
             self._view.show_trouble(str(error))
             return
 
         def work(task: Task) -> Advice:
-            found = advice_for(
-                tracer, want, taught=taught, on_progress=task.tell, on_part=task.hand_over, cancelled=task.cancelled
-            )
-            tracer.keep()
-            return found
+            return planner.advise(request, on_progress=task.tell, on_part=task.hand_over, cancelled=task.cancelled)
 
         self._start(work)
         self._view.show_working(True)
 
     def _follow(self) -> None:
         """The advice for what is chosen now, if every trace that it needs is there: nothing is said if not."""
-        tracer = self._session.tracer
-        if self.busy or tracer is None or not self._view.isVisible():
+        planner = self._session.planner
+        if self.busy or planner is None or not self._view.isVisible():
             return
         self._tried = self._chosen()
-        want, taught = self._want(self._session.choice.setup), self._session.lessons.taught
-        self._start(lambda _: advise(want, dict(tracer.known), taught=taught))
+        request = self._request(self._session.choice.setup)
+        self._start(lambda _: advise(request, planner.needs))
 
     def _start(self, work: Callable[[Task], Advice]) -> None:
         self._asking_at = self._chosen()

@@ -91,7 +91,7 @@ class AdviceTable(QTableWidget):
             item.setToolTip(plain_tip(row.text if column == CHANGE else str(row.use)))
             if column in (AFTER, SAVES):
                 item.setTextAlignment(RIGHT)
-            if row.use is not Use.FITS:
+            if row.use not in (Use.FITS, Use.TIGHT):
                 item.setForeground(QColor(theme.muted))
             if column == AFTER:
                 item.setData(SHARE, row.share)

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from planner_app.core.advise import Advice, Hint, Option
 from planner_app.core.advise.pace import pace, source
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Setup
 from planner_app.gui.panels.breakdown.values import setup_text
@@ -13,6 +14,7 @@ from planner_app.units import format_bytes
 
 class Use(StrEnum):
     FITS = "makes it fit"
+    TIGHT = "makes it fit, but tight"
     HELPS = "helps, but not enough alone"
     TIP = "nothing a setup can say"
 
@@ -59,16 +61,20 @@ class AdviceValues:
 
 
 def rows_of(advice: Advice) -> tuple[Row, ...]:
-    if advice.fits:
+    if advice.verdict is Verdict.FITS:
         return (_as_it_is(advice),)
-    found = [_row(option, Use.FITS, str(number), advice) for number, option in enumerate(advice.options, start=1)]
+    found = [_row(option, _use(option), str(number), advice) for number, option in enumerate(advice.options, start=1)]
     found += [_row(option, Use.HELPS, "helps", advice) for option in advice.helpful]
     return (*found, *map(_tip, advice.hints))
 
 
+def _use(option: Option) -> Use:
+    return Use.FITS if option.verdict is Verdict.FITS else Use.TIGHT
+
+
 def asked_text(advice: Advice) -> str:
-    want = advice.want
-    return f"{setup_text(want.setup)}, {want.device.name}"
+    request = advice.request
+    return f"{setup_text(request.setup)}, {request.device.name}"
 
 
 def applied_row(rows: tuple[Row, ...], setup: Setup, device: Device) -> int | None:
@@ -77,29 +83,29 @@ def applied_row(rows: tuple[Row, ...], setup: Setup, device: Device) -> int | No
 
 
 def _as_it_is(advice: Advice) -> Row:
-    want, limit = advice.want, advice.limit_bytes or 0
+    request, limit = advice.request, advice.limit_bytes or 0
     return Row(
         use=Use.FITS,
         rank="1",
-        text=f"Change nothing: a batch of {want.setup.batch:,} fits as it is",
+        text=f"Change nothing: a batch of {request.setup.batch:,} fits as it is",
         after=format_bytes(advice.before_bytes),
         memory=f"{format_bytes(advice.before_bytes)} of {format_bytes(limit)}",
         share=min(advice.before_bytes / limit, 1.0) if limit else 0.0,
-        setup=want.setup,
-        device=want.device,
+        setup=request.setup,
+        device=request.device,
     )
 
 
 def _row(option: Option, use: Use, rank: str, advice: Advice) -> Row:
     before, after = format_bytes(option.before_bytes), format_bytes(option.after_bytes)
-    changed = (option.setup, option.device) != (advice.want.setup, advice.want.device)
+    changed = (option.setup, option.device) != (advice.request.setup, advice.request.device)
     return Row(
         use=use,
         rank=rank,
         text="; ".join(change.text for change in option.changes),
         after=after,
         saves=f"{option.saved_bytes / option.before_bytes:.0%}".replace("%", " %") if option.saved_bytes > 0 else "",
-        memory=f"{before} before, {after} after, of {format_bytes(option.limit_bytes)}",
+        memory=f"{option.verdict}: {before} before, {after} after, of {format_bytes(option.limit_bytes)}",
         share=min(option.after_bytes / option.before_bytes, 1.0),
         speed=pace(option),
         speed_source=source(option),

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.gui.look.paper import Paper, code, paragraph, tint
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
@@ -33,7 +34,7 @@ class AdviceView(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme, self._values = theme, AdviceValues()
-        self._fits: bool | None = None
+        self._verdict: Verdict | None = None
         self._open = self._trouble = False
         self._chosen_batch = 0
         self.table, self.detail = AdviceTable(), Paper("The change in full")
@@ -111,9 +112,9 @@ class AdviceView(QWidget):
 
     # What is shown
 
-    def show_verdict(self, sentence: str, fits: bool | None) -> None:
+    def show_verdict(self, sentence: str, verdict: Verdict | None) -> None:
         self.verdict.setText(sentence)
-        self._fits = fits
+        self._verdict = verdict
         self._paint()
 
     def show_batch(self, batch: int, least: int) -> None:
@@ -164,7 +165,7 @@ class AdviceView(QWidget):
 
     def _paint(self) -> None:
         theme = self._theme
-        tint(self.verdict, theme.text if self._fits is None else theme.good if self._fits else theme.bad)
+        tint(self.verdict, theme.verdict(self._verdict))
         tint(self.doing, theme.bad if self._trouble else theme.muted)
         tint(self.note, theme.warn if self._values.stale else theme.muted)
 

@@ -3,7 +3,6 @@
 from PySide6.QtCore import QObject, Qt
 
 from planner_app.core.estimate.estimate import Estimate
-from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.setup import Setup
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel, Table
@@ -47,18 +46,18 @@ class BreakdownPresenter(QObject):
     def _resolved(self) -> BreakdownValues:
         session, choice = self._session, self._session.choice
         setup = choice.setup
-        memory = session.memory(setup)
+        need = session.need(setup)
         if session.opened is None:
             return BreakdownValues()
-        if memory is None or not memory.points:
+        if need is None or not (memory := need.memory).points:
             return BreakdownValues(batch=setup.batch, note=session.trouble(setup) or "Tracing the training step …")
-        batches = shown_batches(memory, setup.per_gpu_batch, allocator_limit_bytes(choice.device))
+        batches = shown_batches(memory, setup.per_gpu_batch, need.capacity_bytes)
         # The last that asks is answered first: the pinned setup can wait for the areas, and they for the chosen setup.
         pinned = self._pinned()
         terms = session.answers.ask(f"{ASKER}'s areas", [TermsAt(memory, batch) for batch in batches])
         chosen = session.answers.ask_one(ASKER, session.estimate_of(setup))
         drawn = areas(batches, terms, setup.gpus * setup.accumulate)
-        return breakdown_values(setup, choice.device, drawn, chosen, pinned)
+        return breakdown_values(setup, need, drawn, chosen, pinned)
 
     def _pinned(self) -> tuple[Setup, Estimate | None] | None:
         session, pinned = self._session, self._session.pinned

@@ -1,13 +1,13 @@
 """What memory consists of, as plain values: over the batch, and term by term for one setup, or for two."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planner_app.core.estimate.breakdown import MEANING, Term, snapshot
 from planner_app.core.estimate.curve import anchors
 from planner_app.core.estimate.estimate import Estimate, terms
-from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
+from planner_app.core.estimate.need import Need
+from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.model.setup import Setup
 from planner_app.core.replay.memory import Memory
 from planner_app.units import format_bytes
@@ -69,7 +69,7 @@ class BreakdownValues:
     """Attributes:
     title: The chosen setup.
     batch: Its global batch; 0 without a model.
-    fits: None where nothing limits it, or nothing is known yet.
+    verdict: None where nothing limits it, or nothing is known yet.
     pinned: The pinned setup; "" if there is none.
     rows: Terms, then their sum and what lies outside the allocator.
     note: What is being waited for, or went wrong.
@@ -77,7 +77,7 @@ class BreakdownValues:
 
     title: str = ""
     batch: int = 0
-    fits: bool | None = None
+    verdict: Verdict | None = None
     areas: Areas = Areas()
     capacity: str = ""
     capacity_bytes: int | None = None
@@ -135,7 +135,7 @@ def between(areas: Areas, batch: int) -> dict[Term, int] | None:
     return None
 
 
-def rows(now: Terms | None, outside: int, pinned: Estimate | None, device: Device) -> tuple[Row, ...]:
+def rows(now: Terms | None, outside: int, pinned: Estimate | None, limit: int | None) -> tuple[Row, ...]:
     """Every term of the one or the other, in the order in which they are stacked, and the sums."""
     before = {} if pinned is None else {Term(term): size for term, size in pinned.breakdown.items()}
     if now is None and not before:
@@ -152,7 +152,7 @@ def rows(now: Terms | None, outside: int, pinned: Estimate | None, device: Devic
         if (now or {}).get(term) or before.get(term)
     ]
     before_total = pinned.peak_bytes if pinned else 0
-    found.append(row("in use", None, total, before_total, _in_use_meaning(device)))
+    found.append(row("in use", None, total, before_total, _in_use_meaning(limit)))
     before_outside = pinned.device_bytes - pinned.peak_bytes if pinned else 0
     if outside or before_outside:
         found.append(row("outside", None, outside, before_outside, OUTSIDE))
@@ -165,31 +165,27 @@ OUTSIDE = "Driver, CUDA context, libraries and NCCL: beside the allocator, and n
 ON_DEVICE = "What nvidia-smi counts at the peak, where TensorFlow takes memory as it grows and not all at the start."
 
 
-def _in_use_meaning(device: Device) -> str:
-    limit = allocator_limit_bytes(device)
+def _in_use_meaning(limit: int | None) -> str:
     most = "" if limit is None else f" It must fit in the {format_bytes(limit)} that TensorFlow can use here."
     return f"All terms together: what TensorFlow's allocator has handed out at the peak.{most}"
 
 
 def breakdown_values(
-    setup: Setup, device: Device, drawn: Areas, chosen: Estimate | None, pinned: tuple[Setup, Estimate | None] | None
+    setup: Setup, need: Need, drawn: Areas, chosen: Estimate | None, pinned: tuple[Setup, Estimate | None] | None
 ) -> BreakdownValues:
     """`chosen` is the estimate of the setup; while it is missing, terms are read off the areas."""
     now: Terms | None = between(drawn, setup.batch)
     if chosen is not None:
         now = {Term(term): size for term, size in chosen.breakdown.items()}
-    limit = allocator_limit_bytes(device)
-    outside = outside_bytes(device, setup.gpus).expected_bytes
-    found = rows(now, outside, pinned[1] if pinned else None, device)
-    values = BreakdownValues(
+    found = rows(now, need.outside_bytes(setup.gpus), pinned[1] if pinned else None, need.capacity_bytes)
+    return BreakdownValues(
         title=setup_text(setup),
         batch=setup.batch,
         areas=drawn,
-        capacity=device.name,
-        capacity_bytes=limit,
+        capacity=need.device.name,
+        capacity_bytes=need.capacity_bytes,
         pinned=setup_text(pinned[0]) if pinned else "",
         rows=found,
         note="" if now is not None else "Working it out …",
+        verdict=None if chosen is None else chosen.verdict,
     )
-    peak = values.peak_bytes
-    return replace(values, fits=None if peak is None or limit is None else peak <= limit)

@@ -147,7 +147,7 @@ class BreakdownView(QWidget):
         self._dot.setVisible(there)
         if peak is None or not there:
             return
-        place, colour = self.axis.place(values.batch), self._theme.bad if values.fits is False else self._theme.text
+        place, colour = self.axis.place(values.batch), self._theme.verdict(values.verdict)
         self._marker.setPos(place)
         self._dot.setPos(place, peak / GIB)
         self._dot.paint_as(self._theme.surface, colour, 2)

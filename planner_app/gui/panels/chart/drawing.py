@@ -143,7 +143,7 @@ class Drawing:
             if all(abs(place - other) * pixels > LABEL_WIDTH for other in taken):
                 taken.append(place)
                 label = self._labels.take()
-                label.say(f"{largest:,}{'+' if series.bound else ''}", colour)
+                label.say(series.largest_text, colour)
                 label.setPos(place, height)
         self._dots.end()
         self._labels.end()
@@ -187,7 +187,7 @@ class Drawing:
         self._chosen_text.setVisible(chosen is not None)
         if chosen is None:
             return
-        colour = self.theme.bad if chosen.fits is False else self.theme.text
+        colour = self.theme.text if chosen.verdict is None else self.theme.verdict(chosen.verdict)
         place = self.axis.place(chosen.batch)
         self._chosen.setPos(place, chosen.gib)
         self._chosen.paint_as(self.theme.surface, colour, 2.5)

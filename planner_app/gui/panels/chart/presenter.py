@@ -5,7 +5,6 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 
 from planner_app.core.estimate.breakdown import Term
-from planner_app.core.estimate.curve import LargestBatch
 from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.model.setup import Precision, Setup, StepSetup
 from planner_app.gui.background.answers import LargestOf
@@ -13,7 +12,7 @@ from planner_app.gui.look.theme import Appearance, Theme
 from planner_app.gui.panel import Panel, Table
 from planner_app.gui.panels.chart.card import CardRow, CardValues
 from planner_app.gui.panels.chart.marks import marks_of
-from planner_app.gui.panels.chart.values import GIB, Picture, gpus_text, picture
+from planner_app.gui.panels.chart.values import GIB, Picture, Solved, gpus_text, picture
 from planner_app.gui.panels.chart.view import ChartView
 from planner_app.gui.session import Session
 from planner_app.units import format_bytes
@@ -64,19 +63,21 @@ class ChartPresenter(QObject):
     def _refresh(self) -> None:
         session = self._session
         marks = marks_of(session.measurements, session.checks, session.choice.device)
-        new = picture(session.choice, session.memories, self._largest(), marks, self._note(), session.learnt)
+        new = picture(session.choice, session.needs, self._largest(), marks, self._note())
         if new != self.picture:
             self.picture = new
             self._view.show_picture(new)
 
-    def _largest(self) -> dict[StepSetup, LargestBatch]:
+    def _largest(self) -> dict[StepSetup, Solved]:
         """Solved for the chosen device; what is not yet solved comes with `answered`."""
-        session, device = self._session, self._session.choice.device
-        steps = [step for step in session.choice.steps() if step in session.memories]
-        limits = [session.lessons.limit_bytes(device, session.memories[step]) for step in steps]
-        asked = [LargestOf(session.memories[step], limit or 0) for step, limit in zip(steps, limits, strict=True)]
-        answers = session.answers.ask("chart", asked) if None not in limits else []
-        return {step: answer for step, answer in zip(steps, answers, strict=False) if answer is not None}
+        session, device, needs = self._session, self._session.choice.device, self._session.needs
+        found = {line.step(device.target): line for line in session.choice.lines() if needs.has(line, device)}
+        asked = [LargestOf(needs.of(line, device), sure) for sure in (False, True) for line in found.values()]
+        if not asked or asked[0].need.capacity_bytes is None:
+            return {}
+        answers = session.answers.ask("chart", asked)
+        half = len(found)
+        return dict(zip(found, zip(answers[:half], answers[half:], strict=True), strict=True))
 
     def _note(self) -> str:
         """What stands in the way of lines; empty where nothing does."""
@@ -149,16 +150,18 @@ def card_values(setup: Setup, estimate: Estimate | None, theme: Theme) -> CardVa
     if estimate is None:
         return CardValues(title, "working it out …", theme.muted)
     band = f"{estimate.low_bytes / GIB:.2f} to {estimate.high_bytes / GIB:.2f}"
-    verdict = f"{format_bytes(estimate.peak_bytes)} in use ({band} GiB)"
+    said = f"{format_bytes(estimate.peak_bytes)} in use ({band} GiB)"
     if estimate.headroom_bytes is not None:
         left = estimate.headroom_bytes
-        verdict += f", {format_bytes(left)} left" if left >= 0 else f", {format_bytes(-left)} too much"
-    colour = theme.bad if estimate.fits is False else theme.text
+        said += f", {format_bytes(left)} left" if left >= 0 else f", {format_bytes(-left)} too much"
+    if estimate.verdict is not None:
+        said = f"{str(estimate.verdict).capitalize()}: {said}"
+    colour = theme.verdict(estimate.verdict)
     rows = tuple(
         CardRow(theme.term(Term(term)), term, format_bytes(size))
         for term, size in sorted(estimate.breakdown.items(), key=lambda pair: -pair[1])
     )
-    return CardValues(title, verdict, colour, rows)
+    return CardValues(title, said, colour, rows)
 
 
 def make(session: Session, appearance: Appearance, *, log: bool = True) -> Panel:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from planner_app.core.estimate.curve import LargestBatch, level_at
+from planner_app.core.estimate.curve import LargestBatch
+from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.need import Need, Needs
+from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.runtime import allocator_limit_bytes, context_bytes, free_bytes, min_system_memory_bytes
-from planner_app.core.measure.calibration import Calibration, calibrated_level
+from planner_app.core.measure.calibration import Calibration
 from planner_app.core.model.setup import Precision, StepSetup
 from planner_app.core.replay.memory import Memory
-from planner_app.gui.background.learnt import Learnt, nothing
 from planner_app.gui.choice import Choice
 from planner_app.units import format_bytes
 
@@ -20,6 +22,10 @@ GIB = 1 << 30
 ABOVE_CAPACITY = 1.28  # of the chart, for the part that does not fit and for labels
 WIDTH = 1024  # the largest batch on the chart over the smallest, unless a smaller one is chosen
 LEAST_BATCH = 64  # that the chart shows, however little fits
+
+
+# The largest per-GPU batch of a line: counting tight, and sure; None until it is solved.
+Solved = tuple[LargestBatch | None, LargestBatch | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,8 @@ class Series:
 
     Attributes:
         precisions: Those that take the same memory, the first of them gives the colour.
-        largest: The largest global batch that fits the chosen device; None where nothing limits it.
+        largest: The largest global batch on the chosen device, counting tight; None where nothing limits it.
+        sure: The largest that fits even at the high end of the band; None until it is solved.
         bound: More than `largest` was not tried.
     """
 
@@ -74,6 +81,7 @@ class Series:
     chosen: bool
     largest: int | None
     bound: bool = False
+    sure: int | None = None
 
     @property
     def key(self) -> tuple[Precision, int]:
@@ -82,6 +90,12 @@ class Series:
     @property
     def label(self) -> str:
         return f"{' / '.join(self.precisions)}, {gpus_text(self.gpus)}"
+
+    @property
+    def largest_text(self) -> str:
+        """Both answers, once the sure one is solved."""
+        most = f"{self.largest:,}{'+' if self.bound else ''}"
+        return most if self.sure is None or self.sure == self.largest else f"{most} ({self.sure:,} sure)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +133,7 @@ class Chosen:
     batch: int
     per_gpu_batch: int
     gib: float
-    fits: bool | None
+    verdict: Verdict | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,43 +152,39 @@ def gpus_text(gpus: int) -> str:
     return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
 
 
-# Of each line, as many points as were known and what was learnt; gone with the model.
+# Of each line, for as many points as were known and the calibration; gone with the model.
 _curves: WeakKeyDictionary[Memory, dict[tuple[int, Calibration | None], Curve]] = WeakKeyDictionary()
 
 
-def _curve(memory: Memory, learnt: Calibration | None) -> Curve:
-    points = sorted(memory.points, key=lambda point: point.batch)
-    levels = [level_at(point) for point in points]
-    if learnt is not None:
-        levels = [calibrated_level(level, learnt) for level in levels]
+def _curve(need: Need) -> Curve:
+    batches = sorted(point.batch for point in need.memory.points)
+    levels = [need.level(batch) for batch in batches]
     return Curve(
-        tuple(point.batch for point in points),
+        tuple(batches),
         tuple(level.peak_bytes / GIB for level in levels),
         tuple(level.low_bytes / GIB for level in levels),
         tuple(level.high_bytes / GIB for level in levels),
     )
 
 
-def curve_of(memory: Memory, learnt: Calibration | None = None) -> Curve:
-    known, key = _curves.setdefault(memory, {}), (len(memory.points), learnt)
+def curve_of(need: Need) -> Curve:
+    known, key = _curves.setdefault(need.memory, {}), (len(need.memory.points), need.calibration)
     if key not in known:
-        known[key] = _curve(memory, learnt)
+        known[key] = _curve(need)
     return known[key]
 
 
 def picture(
     choice: Choice,
-    memories: Mapping[StepSetup, Memory],
-    largest: Mapping[StepSetup, LargestBatch],
+    needs: Needs,
+    largest: Mapping[StepSetup, Solved],
     marks: Sequence[Mark] = (),
     note: str = "",
-    learnt: Learnt = nothing,
 ) -> Picture:
     """`largest` is what has been solved for the chosen device; lines that lack it are read off the curve."""
-    limit = allocator_limit_bytes(choice.device)
-    series = _all_series(choice, memories, largest, limit, learnt)
+    series = _all_series(choice, needs, largest)
     capacities = tuple(_capacity(device, device == choice.device) for device in choice.devices if device.total_bytes)
-    chosen = _chosen(choice, memories, limit, learnt)
+    chosen = _chosen(choice, needs)
     top = max([c.limit_gib for c in capacities], default=0.0) * ABOVE_CAPACITY or _highest(series, chosen)
     most = _most_batch(series, chosen)
     return Picture(
@@ -191,22 +201,21 @@ def picture(
 
 def _all_series(
     choice: Choice,
-    memories: Mapping[StepSetup, Memory],
-    largest: Mapping[StepSetup, LargestBatch],
-    limit: int | None,
-    learnt: Learnt,
+    needs: Needs,
+    largest: Mapping[StepSetup, Solved],
 ) -> tuple[Series, ...]:
     alike: dict[tuple[StepSetup, int], list[Precision]] = {}
     for line in choice.lines():
         alike.setdefault((line.step(choice.device.target), line.gpus), []).append(line.precision)
     found = []
     for (step, gpus), precisions in alike.items():
-        memory = memories.get(step)
+        memory = needs.memories.get(step)
         if memory is None or not memory.points:
             continue
-        curve, share = curve_of(memory, learnt(memory)), gpus * choice.setup.accumulate
-        solved = largest.get(step)
-        fits = None
+        need = Need(memory, choice.device, needs.calibration(choice.device, memory.xla))
+        curve, share = curve_of(need), gpus * choice.setup.accumulate
+        solved, sure = largest.get(step, (None, None))
+        fits, limit = None, need.capacity_bytes
         if limit is not None:
             fits = (solved.batch if solved else curve.largest_within(limit / GIB)) * share
         found.append(
@@ -219,18 +228,23 @@ def _all_series(
                 chosen=choice.setup.precision in precisions and choice.setup.gpus == gpus,
                 largest=fits,
                 bound=bool(solved and solved.bound),
+                sure=None if sure is None else sure.batch * share,
             )
         )
     return tuple(found)
 
 
-def _chosen(choice: Choice, memories: Mapping[StepSetup, Memory], limit: int | None, learnt: Learnt) -> Chosen | None:
+def _chosen(choice: Choice, needs: Needs) -> Chosen | None:
     setup = choice.setup
-    memory = memories.get(setup.step(choice.device.target))
-    if memory is None or not memory.points:
+    if not needs.has(setup, choice.device):
         return None
-    gib = curve_of(memory, learnt(memory)).at(setup.per_gpu_batch)[0]
-    return Chosen(setup.batch, setup.per_gpu_batch, gib, None if limit is None else gib * GIB <= limit)
+    need = needs.of(setup, choice.device)
+    if not need.memory.points:
+        return None
+    peak, low, high = curve_of(need).at(setup.per_gpu_batch)
+    limit = need.capacity_bytes
+    level = Level(round(peak * GIB), round(low * GIB), round(high * GIB))
+    return Chosen(setup.batch, setup.per_gpu_batch, peak, None if limit is None else judge(level, limit))
 
 
 @lru_cache(maxsize=256)

@@ -81,10 +81,10 @@ class DoctorPresenter(QObject):
     def _compare(self) -> None:
         """The estimate beside the log, if a model is open and the log speaks of a device's memory."""
         found, session = self._found, self._session
-        wanted, description, tracer = self._wanted(), session.description, session.tracer
-        if found is None or wanted is None or description is None or tracer is None:
+        wanted, description, planner = self._wanted(), session.description, session.planner
+        if found is None or wanted is None or description is None or planner is None:
             return
-        self._start(lambda task: tasks.beside(found, tracer, description, wanted, task), self._on_compared)
+        self._start(lambda task: tasks.beside(found, planner, description, wanted, task), self._on_compared)
 
     def _on_compared(self, beside: Beside) -> None:
         self._beside = beside if beside.compared is not None or beside.trouble else None

@@ -10,7 +10,7 @@ from planner_app.files.logs import diagnosed
 from planner_app.gui.background.task import Task
 from planner_app.gui.panels.doctor.values import Beside, Log
 from planner_app.planner.diagnose import beside_model, diagnose_file
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.planner import Planner
 
 
 def read(log: Log, layers: tuple[str, ...], task: Task) -> Diagnosis:
@@ -20,14 +20,14 @@ def read(log: Log, layers: tuple[str, ...], task: Task) -> Diagnosis:
 
 
 def beside(
-    found: Diagnosis, tracer: Tracer, description: ModelDescription, wanted: tuple[Setup, Device], task: Task
+    found: Diagnosis, planner: Planner, description: ModelDescription, wanted: tuple[Setup, Device], task: Task
 ) -> Beside:
     """What can't be estimated is said beside the log; the diagnosis stands."""
     setup, device = wanted
     try:
         compared = beside_model(
             found,
-            tracer,
+            planner,
             description,
             setup,
             batch_known=batch_of(found, description) is None,
@@ -35,7 +35,6 @@ def beside(
             on_progress=task.tell,
             cancelled=task.cancelled,
         )
-        tracer.keep()
     except Cancelled:
         raise
     except PlannerError as error:

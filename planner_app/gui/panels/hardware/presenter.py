@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QFileDialog
 
 from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.option import Offers, Option, Want
+from planner_app.core.hardware.option import Offers, Option, ShopRequest
 from planner_app.core.hardware.shop import steps
 from planner_app.core.model.setup import StepSetup
 from planner_app.errors import PlannerError
@@ -27,8 +27,8 @@ from planner_app.gui.panels.hardware.values import (
     hardware,
     key_of_option,
     measured,
+    request_of,
     used,
-    want_of,
 )
 from planner_app.gui.panels.hardware.view import HardwareView
 from planner_app.gui.session import Session
@@ -46,7 +46,7 @@ class HardwarePresenter(QObject):
         self._session, self._view, self._appearance = session, view, appearance
         self._selected: Key | None = None
         self._drawn: Device | None = None
-        self._ranked: tuple[Want, Offers, Limits] | None = None
+        self._ranked: tuple[ShopRequest, Offers, Limits] | None = None
         self._busy = False
         self.values = Hardware()
         self._rest = _timer(self, self._refresh)
@@ -74,9 +74,9 @@ class HardwarePresenter(QObject):
             raise PlannerError("There is nothing to report yet: open a model, and wait until it is traced.")
         from planner_app.reports.shop_report import report  # only needed here, and takes its time
 
-        want, offers, limits = self._ranked
+        request, offers, limits = self._ranked
         name, today = self._session.opened.checked.name, date.today()
-        return report(name, want, offers, self.values.kept, by=limits.by, pay=limits.pay, today=today)
+        return report(name, request, offers, self.values.kept, by=limits.by, pay=limits.pay, today=today)
 
     @cached_property
     def _devices(self) -> tuple[Device, ...]:
@@ -100,30 +100,30 @@ class HardwarePresenter(QObject):
             return
         self._view.filters.show_chosen_steps(session.choice.setup.accumulate)
         limits = self._view.filters.limits()
-        want = want_of(session.choice, limits)
-        wanted = steps(want, self._devices)
+        request = request_of(session.choice, limits)
+        wanted = steps(request, self._devices)
         session.trace_also("hardware", wanted)
-        offers = self._offers(want, wanted)
+        offers = self._offers(request, wanted)
         was_busy, self._busy = self._busy, offers is None
         if offers is None:
             there = any(step in session.memories for step in wanted)
             self._view.say(WORKING if there else TRACING)
         elif self._ranked is None or self._ranked[1] is not offers or self._ranked[2] != limits:
-            self._ranked = (want, offers, limits)
-            self._show(hardware(want, offers, limits))
+            self._ranked = (request, offers, limits)
+            self._show(hardware(request, offers, limits))
         elif was_busy:
             self._view.say(self.values.caption)
 
-    def _offers(self, want: Want, wanted: tuple[StepSetup, ...]) -> Offers | None:
+    def _offers(self, request: ShopRequest, wanted: tuple[StepSetup, ...]) -> Offers | None:
         """What is known is replayed a piece at a time; the ranking itself comes last."""
         session = self._session
         there = {step: session.memories[step] for step in wanted if step in session.memories}
-        pieces = groundwork(want, there, self._most_bytes)
+        pieces = groundwork(request, there, self._most_bytes)
         if not there or None in session.answers.ask("hardware", pieces, passing=True):
             return None
         seconds = measured(session.measurements, catalogue())
-        known, taught = tuple(there.items()), session.lessons.taught
-        question = OffersOf(want, self._devices, known, date.today(), tuple(seconds.items()), taught)
+        known, calibration = tuple(there.items()), session.needs.calibration
+        question = OffersOf(request, self._devices, known, date.today(), tuple(seconds.items()), calibration)
         return session.answers.ask("offers", [question], passing=True)[0]
 
     def _show(self, values: Hardware, note: str = "") -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from planner_app.core.estimate.curve import LARGEST_BATCH, anchors
+from planner_app.core.estimate.need import FindCalibration, Needs, uncalibrated
 from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.option import Offers, Want
+from planner_app.core.hardware.option import Offers, ShopRequest
 from planner_app.core.hardware.runtime import allocator_limits
 from planner_app.core.hardware.shop import shop
 from planner_app.core.hardware.work import StepWork
-from planner_app.core.measure.calibration import Taught, untaught
 from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.core.replay.memory import Memory, Point
 
@@ -43,16 +43,16 @@ class WorkOf:
 class OffersOf:
     """The whole ranking's ground: every device in every number."""
 
-    want: Want
+    request: ShopRequest
     devices: tuple[Device, ...] = field(hash=False)  # always the same, and a hundred of them
     memories: tuple[tuple[StepSetup, Memory], ...]
     today: date
     measured: tuple[tuple[tuple[str, Setup], float], ...] = ()
-    taught: Taught = untaught
+    calibration: FindCalibration = uncalibrated
 
     def answer(self) -> Offers:
-        seen = dict(self.measured)
-        return shop(self.want, self.devices, dict(self.memories), today=self.today, measured=seen, taught=self.taught)
+        needs = Needs(dict(self.memories), self.calibration)
+        return shop(self.request, self.devices, needs, today=self.today, measured=dict(self.measured))
 
 
 def most_bytes(devices: tuple[Device, ...]) -> int:
@@ -61,13 +61,13 @@ def most_bytes(devices: tuple[Device, ...]) -> int:
     return max((limit.high_bytes for limit in limits if limit is not None), default=0)
 
 
-def groundwork(want: Want, memories: Mapping[StepSetup, Memory], up_to_bytes: int) -> list[PointOf | WorkOf]:
+def groundwork(request: ShopRequest, memories: Mapping[StepSetup, Memory], up_to_bytes: int) -> list[PointOf | WorkOf]:
     """What `OffersOf` would replay, as far as it is not known: of each memory the batches up to the capacity,
     and those around what GPUs would get."""
     wanted: list[PointOf | WorkOf] = [WorkOf(memory) for memory in memories.values()]
     for memory in memories.values():
         known = {point.batch: point for point in memory.points}
-        batches = [*_around(want), *_towards(known, up_to_bytes)]
+        batches = [*_around(request), *_towards(known, up_to_bytes)]
         wanted += [PointOf(memory, batch) for batch in dict.fromkeys(batches) if batch not in known]
     return wanted
 
@@ -95,11 +95,11 @@ def _on_line(left: Point, right: Point, batch: int) -> float:
     return right.in_use_bytes + max(rise, 1.0) * (batch - right.batch)
 
 
-def _around(want: Want) -> Iterator[int]:
-    batch = want.setup.batch
-    for gpus in want.counts:
+def _around(request: ShopRequest) -> Iterator[int]:
+    batch = request.setup.batch
+    for gpus in request.counts:
         if gpus <= batch:
-            each = want.trained(want.precisions[0], gpus).per_gpu_batch
+            each = request.trained(request.precisions[0], gpus).per_gpu_batch
             marks = anchors(each)
             place = bisect_left(marks, each)
             yield marks[place]

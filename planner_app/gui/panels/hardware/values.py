@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from planner_app.core.hardware.catalogue import Catalogue
 from planner_app.core.hardware.device import Device, Segment
-from planner_app.core.hardware.option import Offers, Option, Want
+from planner_app.core.hardware.option import Offers, Option, ShopRequest
 from planner_app.core.hardware.prices import Pay
 from planner_app.core.hardware.ranking import By, Filter, front, kept, key_of, one_of_each, ranked
 from planner_app.core.hardware.refusal import short_name
@@ -82,17 +82,17 @@ class Hardware:
     caption: str = ""
 
 
-def want_of(choice: Choice, limits: Limits) -> Want:
+def request_of(choice: Choice, limits: Limits) -> ShopRequest:
     """The chosen setup, as the shop may train it: its precision; GPUs and steps are the shop's to choose."""
     setup = replace(choice.setup, gpus=1, accumulate=1)
-    return Want(setup, (setup.precision,), max(limits.most_accumulate, choice.setup.accumulate))
+    return ShopRequest(setup, (setup.precision,), max(limits.most_accumulate, choice.setup.accumulate))
 
 
 def key_of_option(option: Option) -> Key:
     return option.device.name, option.gpus
 
 
-def hardware(want: Want, offers: Offers, limits: Limits) -> Hardware:
+def hardware(request: ShopRequest, offers: Offers, limits: Limits) -> Hardware:
     inside = tuple(ranked(kept(offers.options, limits.filter()), limits.by, limits.pay))
     best = tuple(front(inside, GAINS[limits.gain], limits.pay))
     listed = inside
@@ -106,7 +106,7 @@ def hardware(want: Want, offers: Offers, limits: Limits) -> Hardware:
         front=best,
         dots=_dots(inside, best, limits),
         reasons=_reasons(offers, inside, limits),
-        caption=_caption(want, offers, len(inside)),
+        caption=_caption(request, offers, len(inside)),
     )
 
 
@@ -145,8 +145,8 @@ def _reasons(offers: Offers, inside: Sequence[Option], limits: Limits) -> tuple[
     return (*refused, *outside)
 
 
-def _caption(want: Want, offers: Offers, inside: int) -> str:
-    batch = f"{want.setup.batch:,} samples per update in {want.precisions[0]}"
+def _caption(request: ShopRequest, offers: Offers, inside: int) -> str:
+    batch = f"{request.setup.batch:,} samples per update in {request.precisions[0]}"
     tried = len(offers.options) + len(offers.refusals)
     said = f"{inside:,} of {tried:,} offers carry {batch}" if inside else f"None of {tried:,} offers carries {batch}"
     if out := len(offers.options) - inside:

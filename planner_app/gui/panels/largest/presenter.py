@@ -39,10 +39,12 @@ class LargestPresenter(QObject):
         session, choice = self._session, self._session.choice
         values = HeatMap()
         if session.opened is not None:
-            asked = questions(choice, session.memories, session.lessons.limit_bytes)
-            answers = session.answers.ask("largest", list(asked.values()))
-            solved = {key: answer for key, answer in zip(asked, answers, strict=True) if answer is not None}
-            values = heat_map(choice, session.memories, solved, session.trouble)
+            asked = questions(choice, session.needs)
+            both = [*(tight for tight, _ in asked.values()), *(sure for _, sure in asked.values())]
+            answers = session.answers.ask("largest", both)
+            half = len(asked)
+            solved = dict(zip(asked, zip(answers[:half], answers[half:], strict=True), strict=True))
+            values = heat_map(choice, session.needs, solved, session.trouble)
         self._looked_at = _without_batch(choice)
         if values != self.values or not values.cells:
             self.values = values

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from planner_app.core.estimate.curve import LargestBatch
+from planner_app.core.estimate.need import Needs
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.refusal import short_name
 from planner_app.core.hardware.roofline import SIXTEEN_BITS
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.hardware.shop import BFLOAT16_CAPABILITY
 from planner_app.core.model.setup import Precision, Setup, StepSetup
-from planner_app.core.replay.memory import Memory
 from planner_app.gui.background.answers import LargestOf
 from planner_app.gui.choice import Choice
-from planner_app.gui.panels.chart.values import gpus_text
+from planner_app.gui.panels.chart.values import Solved, gpus_text
 
 Key = tuple[StepSetup, int]  # a step, and the limit that it is held against
 
@@ -37,7 +37,8 @@ class Cell:
     """One precision on a number of GPUs of one device.
 
     Attributes:
-        batch: The largest global batch; of each GPU's part, `per_gpu_batch`.
+        batch: The largest global batch, counting tight; of each GPU's part, `per_gpu_batch`.
+        sure: The largest global batch that fits at the high end of the band too; None until it is solved.
         heat: 0 for the smallest batch of all that fit, 1 for the largest.
     """
 
@@ -48,6 +49,7 @@ class Cell:
     batch: int = 0
     per_gpu_batch: int = 0
     bound: bool = False
+    sure: int | None = None
     heat: float = 0.0
     chosen: bool = False
     tip: str = ""
@@ -59,8 +61,10 @@ class Cell:
     @property
     def below(self) -> str:
         """The smaller line."""
-        if self.state is State.FITS and self.batch != self.per_gpu_batch:
-            return f"{self.per_gpu_batch:,} each"
+        if self.state is State.FITS:
+            sure = [f"{self.sure:,} sure"] if self.sure is not None and self.sure != self.batch else []
+            each = [f"{self.per_gpu_batch:,} each"] if self.batch != self.per_gpu_batch else []
+            return ", ".join(each + sure)
         return "choose to trace" if self.state is State.UNTRACED else ""
 
     @property
@@ -86,32 +90,29 @@ def place(device: Device) -> str:
     return short_name(device) if device.cuda else "CPU"
 
 
-def questions(
-    choice: Choice, memories: Mapping[StepSetup, Memory], within: Callable[[Device, Memory], int | None]
-) -> dict[Key, LargestOf]:
-    """What has to be solved for all cells whose step is traced; many cells share one.
-
-    `within` says what a device leaves to the estimate of a step, calibrated where something was measured there.
-    """
+def questions(choice: Choice, needs: Needs) -> dict[Key, tuple[LargestOf, LargestOf]]:
+    """What has to be solved for all cells whose step is traced, counting tight and sure; many cells share one."""
     found = {}
     for device in choice.devices:
         limit = allocator_limit_bytes(device)
-        for step in dict.fromkeys(line.step(device.target) for line in choice.lines()):
-            if limit is not None and step in memories:
-                found[step, limit] = LargestOf(memories[step], within(device, memories[step]) or limit)
+        lines = {line.step(device.target): line for line in choice.lines()}
+        for step, line in lines.items():
+            if limit is not None and needs.has(line, device):
+                need = needs.of(line, device)
+                found[step, limit] = LargestOf(need), LargestOf(need, sure=True)
     return found
 
 
 def heat_map(
     choice: Choice,
-    memories: Mapping[StepSetup, Memory],
-    largest: Mapping[Key, LargestBatch],
+    needs: Needs,
+    largest: Mapping[Key, Solved],
     trouble: Callable[[Setup], str],
 ) -> HeatMap:
     """`trouble` says why a setup can't be traced for the chosen device."""
     rows = [
         [
-            _cell(choice, device, choice.line(precision, gpus), memories, largest, trouble)
+            _cell(choice, device, choice.line(precision, gpus), needs, largest, trouble)
             for device in choice.devices
             for gpus in choice.gpu_counts
         ]
@@ -133,25 +134,27 @@ def _cell(
     choice: Choice,
     device: Device,
     line: Setup,
-    memories: Mapping[StepSetup, Memory],
-    largest: Mapping[Key, LargestBatch],
+    needs: Needs,
+    largest: Mapping[Key, Solved],
     trouble: Callable[[Setup], str],
 ) -> Cell:
     step, limit = line.step(device.target), allocator_limit_bytes(device)
-    solved = None if limit is None else largest.get((step, limit))
+    solved, sure = (None, None) if limit is None else largest.get((step, limit), (None, None))
     looked_at = (choice.device, choice.setup.precision, choice.setup.gpus)
     share = line.gpus * line.accumulate
     cell = Cell(
         device,
         line.precision,
         line.gpus,
-        _state(choice, device, line, step, memories, solved, trouble),
+        _state(choice, device, line, step, needs, solved, trouble),
         batch=solved.batch * share if solved else 0,
         per_gpu_batch=solved.batch if solved else 0,
         bound=bool(solved and solved.bound),
+        sure=sure.batch * share if sure else None,
         chosen=(device, line.precision, line.gpus) == looked_at,
     )
-    return replace(cell, tip=_tip(cell, solved, share, memories.get(step), trouble(line)))
+    compiled = step in needs.memories and bool(needs.memories[step].points) and needs.memories[step].xla
+    return replace(cell, tip=_tip(cell, solved, share, compiled, trouble(line)))
 
 
 def _state(
@@ -159,24 +162,26 @@ def _state(
     device: Device,
     line: Setup,
     step: StepSetup,
-    memories: Mapping[StepSetup, Memory],
+    needs: Needs,
     solved: LargestBatch | None,
     trouble: Callable[[Setup], str],
 ) -> State:
     if solved is not None:
         return State.FITS if solved.batch else State.NEVER
-    if step in memories:
+    if step in needs.memories:
         return State.UNLIMITED if allocator_limit_bytes(device) is None else State.WORKING
     if step not in choice.steps():
         return State.UNTRACED
     return State.FAILED if trouble(line) else State.TRACING
 
 
-def _tip(cell: Cell, solved: LargestBatch | None, share: int, memory: Memory | None, trouble: str) -> str:
+def _tip(cell: Cell, solved: LargestBatch | None, share: int, compiled: bool, trouble: str) -> str:
     lines = [cell.where]
     if cell.state is State.FITS and solved is not None:
         each = "" if share == 1 else f": {solved.batch:,} at a time on each GPU"
-        lines.append(f"At most {cell.text} samples per update{each}")
+        lines.append(f"At most {cell.text} samples per update, counting tight{each}")
+        if cell.sure is not None:
+            lines.append(f"Surely fits: {cell.sure:,}")
         lines.append(f"Largest multiple of 8: {solved.multiple_of_8 * share:,}")
         lines.append(f"Largest power of two on each GPU: {solved.power_of_2 * share:,}")
         if cell.bound:
@@ -187,7 +192,7 @@ def _tip(cell: Cell, solved: LargestBatch | None, share: int, memory: Memory | N
         lines.append("This kind of device lays the step out otherwise: choose the cell, and it is traced for it")
     elif cell.state is State.FAILED:
         lines.append(trouble)
-    if memory is not None and memory.points and memory.xla:
+    if compiled:
         lines.append("Compiled by XLA")
     capability = cell.device.compute_capability
     if SIXTEEN_BITS.get(cell.precision) == "bfloat16" and capability and capability < BFLOAT16_CAPABILITY:

@@ -23,7 +23,7 @@ from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
 
 WIDTH, HEIGHT = 112, 44
 COLDEST, HOTTEST = 0.08, 0.55  # shares of the accent over the surface: text stays readable on both
-CAPTION = "The largest global batch that fits, and each GPU's part of it. A click or Enter chooses it."
+CAPTION = "The largest global batch counting tight, and below it what surely fits. A click or Enter chooses it."
 
 
 def tint(theme: Theme, cell: Cell) -> QColor:

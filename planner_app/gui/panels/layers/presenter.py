@@ -54,7 +54,7 @@ class LayersPresenter(QObject):
         if session.description is None:
             return LayersValues()
         question = session.estimate_of(setup)
-        if question is None or not question.memory.points:
+        if question is None or not question.need.memory.points:
             self._shown = None
             return LayersValues(note=session.trouble(setup) or "Tracing the training step …")
         estimate = session.answers.ask_one(ASKER, question)

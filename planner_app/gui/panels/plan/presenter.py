@@ -18,7 +18,7 @@ from planner_app.foreign_text import for_file_name
 from planner_app.gui.choice import Choice
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panel import Panel, Table
-from planner_app.gui.panels.plan.values import PlanOf, PlanValues, opened_choice, rung_rows, wish_of
+from planner_app.gui.panels.plan.values import PlanOf, PlanValues, opened_choice, request_of, rung_rows
 from planner_app.gui.panels.plan.view import PlanView
 from planner_app.gui.session import Session
 
@@ -99,18 +99,18 @@ class PlanPresenter(QObject):
 
     def _live(self) -> PlanValues:
         session, choice = self._session, self._session.choice
-        if session.opened is None:
+        if session.planner is None:
             return PlanValues(note=NO_MODEL)
-        wish = wish_of(choice, self._view.terms())
-        steps = needed_steps(wish)
+        request = request_of(choice, self._view.terms())
+        steps = needed_steps(request)
         session.trace_also(ASKER, steps)
         there = tuple((step, session.memories[step]) for step in steps if step in session.memories)
         if len(there) < len(steps):
             accumulating = replace(choice.setup, batch=2 * choice.setup.batch, accumulate=2)
             trouble = session.trouble(choice.setup) or session.trouble(accumulating)
             return PlanValues(note=trouble or TRACING, bad=bool(trouble))
-        name = session.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        question = PlanOf(session.opened.checked, name, wish, there, session.lessons.taught)
+        planner = session.planner
+        question = PlanOf(planner.model, planner.file, request, there, planner.calibrations)
         found = session.answers.ask(ASKER, [question], passing=True)[0]
         self._view.set_current(found is not None)
         if found is None:  # the last plan stays in view until there is another

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from planner_app.core.estimate.need import FindCalibration, Needs, uncalibrated
 from planner_app.core.hardware.device import Device, cpu_device, custom_device
-from planner_app.core.measure.calibration import Taught, untaught
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Precision, StepSetup
-from planner_app.core.plan.ladder import Wish, plan_of
+from planner_app.core.plan.ladder import PlanRequest, plan_of
 from planner_app.core.plan.plan import DeviceKind, Entry, Plan
 from planner_app.core.replay.memory import Memory
 from planner_app.errors import DeviceError, PlannerError
@@ -24,7 +24,7 @@ class Terms:
 
     lower: Precision | None = None
     every_device: bool = False
-    surely: bool = False
+    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,14 @@ class PlanOf:
 
     model: CheckedModel = field(compare=False)
     file: str
-    wish: Wish
+    request: PlanRequest
     memories: tuple[tuple[StepSetup, Memory], ...]
-    taught: Taught = untaught
+    calibration: FindCalibration = uncalibrated
 
     def answer(self) -> Plan | str:
+        needs = Needs(dict(self.memories), self.calibration)
         try:
-            return plan_of(
-                self.model,
-                dict(self.memories),
-                self.wish,
-                file=self.file,
-                created=now(),
-                versions=versions(),
-                taught=self.taught,
-            )
+            return plan_of(self.model, needs, self.request, file=self.file, created=now(), versions=versions())
         except PlannerError as error:
             return str(error)
 
@@ -90,11 +83,11 @@ class PlanValues:
     bad: bool = False
 
 
-def wish_of(choice: Choice, terms: Terms) -> Wish:
+def request_of(choice: Choice, terms: Terms) -> PlanRequest:
     """The plan that is wanted for what is chosen; the chosen device comes first."""
     others = tuple(device for device in choice.devices if device != choice.device) if terms.every_device else ()
     lower = (terms.lower,) if terms.lower is not None and terms.lower is not choice.setup.precision else ()
-    return Wish(setup=choice.setup, devices=(choice.device, *others), precisions=lower, surely=terms.surely)
+    return PlanRequest(setup=choice.setup, devices=(choice.device, *others), precisions=lower, sure=terms.sure)
 
 
 def rung_rows(plan: Plan) -> list[RungRow]:

@@ -62,7 +62,7 @@ class PlanView(QWidget):
         self.lower_precision.setToolTip("Where smaller parts of the batch do not fit either, a rung may train in it.")
         self.every = QCheckBox("for every device on the chart")
         self.every.setToolTip("A queue with several kinds of GPUs: the script takes the entry of the one it runs on.")
-        self.surely = QCheckBox("fit at the high end of the band too")
+        self.sure = QCheckBox("only what surely fits: tight does not count")
         self.save, self.copy = QPushButton("&Save the plan …"), QPushButton("Copy the s&cript")
         self.open = QPushButton("&Open a plan …")
         self.copy.setToolTip("A complete training script that keeps this plan")
@@ -71,7 +71,7 @@ class PlanView(QWidget):
         form = QFormLayout()
         form.addRow("&Lower precision", self.lower_precision)
         form.addRow(self.every)
-        form.addRow(self.surely)
+        form.addRow(self.sure)
         page = QWidget()
         page.setFixedWidth(LEFT)
         column = QVBoxLayout(page)
@@ -86,7 +86,7 @@ class PlanView(QWidget):
         column.addWidget(self.said)
         column.addStretch(1)
         self.lower_precision.currentIndexChanged.connect(self.terms_changed)
-        for box in (self.every, self.surely):
+        for box in (self.every, self.sure):
             box.toggled.connect(self.terms_changed)
         self.save.clicked.connect(self.save_clicked)
         self.copy.clicked.connect(self.copy_clicked)
@@ -95,7 +95,7 @@ class PlanView(QWidget):
 
     def terms(self) -> Terms:
         lower = next((each for each in LOWER if str(each) == self.lower_precision.currentText()), None)
-        return Terms(lower, self.every.isChecked(), self.surely.isChecked())
+        return Terms(lower, self.every.isChecked(), self.sure.isChecked())
 
     def show_values(self, values: PlanValues, file: str, theme: Theme) -> None:
         """`file` is where a script would look for the plan."""
@@ -108,7 +108,7 @@ class PlanView(QWidget):
         _fill(self.json, plan_text(plan) if plan is not None else "")
         _fill(self.script, script_of(plan, file) if plan is not None else "")
         self.set_current(True)
-        for field in (self.lower_precision, self.every, self.surely):
+        for field in (self.lower_precision, self.every, self.sure):
             field.setEnabled(not values.file)
         self.pages.setTabText(0, f"Plan: {values.file}" if values.file else "Plan")
         tint(self.said, theme.muted)

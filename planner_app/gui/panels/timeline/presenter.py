@@ -6,6 +6,7 @@ from operator import is_
 from PySide6.QtCore import QObject, Qt
 
 from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.estimate.need import Need
 from planner_app.core.replay.memory import Memory
 from planner_app.gui.background.answers import EstimateOf
 from planner_app.gui.look.theme import Appearance
@@ -78,7 +79,7 @@ class TimelinePresenter(QObject):
             waiting = session.trouble(setup) or "Tracing the training step …"
             return TimelineValues(note=waiting if session.opened else "")
         layer = [LayerOf(memory, batch, session.layer)] if session.layer else []
-        estimate = session.answers.ask_one(f"{ASKER}'s peak", EstimateOf(memory, setup, choice.device))
+        estimate = session.answers.ask_one(f"{ASKER}'s peak", EstimateOf(Need(memory, choice.device), setup))
         layers = session.answers.ask(f"{ASKER}'s layer", layer, passing=True)
         (course,) = session.answers.ask(ASKER, [CourseOf(memory, batch)], passing=True)
         if course is None:  # the last picture stays, if it is of the same line

@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QFileDialog
 
 from planner_app.core.compile.check import CompileCheck
 from planner_app.core.hardware.machine import Machine
-from planner_app.core.measure.calibration import sentence, teaches
+from planner_app.core.measure.calibration import sentence
 from planner_app.core.measure.measurement import Step
+from planner_app.core.measure.sample import why_not_calibrating
 from planner_app.core.measure.search import Found, Try
 from planner_app.errors import PlannerError, SetupError
 from planner_app.files.kept.calibrations import Calibrations
@@ -25,7 +26,8 @@ from planner_app.gui.panels.validate.values import Kind, Measured, Row, compiled
 from planner_app.gui.panels.validate.view import COLUMNS, ValidateView
 from planner_app.gui.session import Session
 from planner_app.jobs.protocol import Progress
-from planner_app.planner.compare import learn
+from planner_app.planner.measuring.compare import calibrate_with
+from planner_app.planner.planner import Planner
 
 
 class ValidatePresenter(QObject):
@@ -67,24 +69,23 @@ class ValidatePresenter(QObject):
     def open_measurement(self, path: str) -> None:
         """What was measured elsewhere, beside the estimate for the model that is open."""
         measurement = read_measurement(Path(path))
-        self._run(tasks.comparing(self._subject(), measurement))
+        self._run(tasks.comparing(self._planner(), measurement))
 
-    def _subject(self) -> tasks.Subject:
-        session = self._session
-        if session.opened is None or session.tracer is None:
+    def _planner(self) -> Planner:
+        if self._session.planner is None:
             raise SetupError("There is no model yet: open one first.")
-        return tasks.Subject(session.opened.checked, session.tracer)
+        return self._session.planner
 
     def _work(self) -> tasks.Work:
         wanted, choice = self._view.wanted(), self._session.choice
-        subject = self._subject()
+        planner = self._planner()
         if wanted.kind is Kind.COMPILE:
-            return tasks.compiling(subject, choice.setup, choice.device)
+            return tasks.compiling(planner, choice.setup, choice.device)
         setups = wanted.setups(choice.setup)
         self._share = setups[0].gpus * setups[0].accumulate
         if wanted.kind is Kind.LARGEST:
-            return tasks.searching(subject, wanted, setups[0])
-        return tasks.measuring(subject, wanted, setups)
+            return tasks.searching(planner, wanted, setups[0])
+        return tasks.measuring(planner, wanted, setups)
 
     def _run(self, work: tasks.Work) -> None:
         self.slot.run(work, self._on_finished)
@@ -152,20 +153,23 @@ class ValidatePresenter(QObject):
             self._attempt(lambda: write_measurement(Path(path), self._results[-1].measurement))
 
     def _on_calibrate_clicked(self) -> None:
-        useful = [(each.measurement, each.comparison) for each in self._results if not teaches(each.measurement)]
-        learnt = [(m, c) for m, c in useful if c is not None]
-        if not learnt:
-            reasons = [teaches(each.measurement) for each in self._results]
-            self._view.show_trouble(next(filter(None, reasons), "Nothing has been measured yet that could teach."))
+        reasons = [why_not_calibrating(each.measurement) for each in self._results]
+        useful = [
+            (each.measurement, each.comparison)
+            for each, reason in zip(self._results, reasons, strict=True)
+            if not reason and each.comparison is not None
+        ]
+        if not useful:
+            self._view.show_trouble(next(filter(None, reasons), "Nothing has been measured yet to calibrate with."))
             return
         store = Calibrations()
 
         def keep() -> None:
-            for measurement, comparison in learnt:
-                self._view.say(sentence(learn(store, measurement, comparison)))
+            for measurement, comparison in useful:
+                self._view.say(sentence(calibrate_with(store, measurement, comparison)))
 
         self._attempt(keep)
-        self._session.learn_anew()
+        self._session.calibrate()
 
     def _attempt(self, action: Callable[[], object]) -> None:
         try:

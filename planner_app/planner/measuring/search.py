@@ -12,7 +12,7 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Setup
 from planner_app.errors import Cancelled, WorkerError
 from planner_app.jobs.protocol import Progress
-from planner_app.planner.measure import OnProgress, measure
+from planner_app.planner.measuring.measure import OnProgress, measure
 from planner_app.units import format_bytes
 
 CONFIRM = 2

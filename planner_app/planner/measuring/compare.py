@@ -4,9 +4,10 @@ import threading
 from contextlib import suppress
 
 from planner_app.core.hardware.device import Device, Segment, cpu_device
-from planner_app.core.measure.calibration import Calibration, sample_of
+from planner_app.core.measure.calibration import Calibration
 from planner_app.core.measure.compare import Comparison, compare
 from planner_app.core.measure.measurement import Measurement
+from planner_app.core.measure.sample import sample_of
 from planner_app.core.model.description import CheckedModel
 from planner_app.errors import Cancelled, DeviceError, ModelError, PlannerError
 from planner_app.files.devices.catalogue import find_device
@@ -50,8 +51,8 @@ def compare_with_estimate(
     return found
 
 
-def learn(store: Calibrations, measurement: Measurement, comparison: Comparison) -> Calibration:
-    """Keep what a measurement teaches about its device."""
+def calibrate_with(store: Calibrations, measurement: Measurement, comparison: Comparison) -> Calibration:
+    """Add a measurement to the calibration of its device."""
     return store.add(
         sample_of(comparison, measurement),
         device=device_measured(measurement).name,

@@ -23,8 +23,8 @@ from planner_app.gpu.nvml import machine_gpus
 from planner_app.jobs.job import Job, result_of
 from planner_app.jobs.last_words import out_of_memory
 from planner_app.jobs.protocol import Limits, Measure, Progress
-from planner_app.planner.pace import Pace
-from planner_app.planner.place import OF_THE_MACHINE, TENSORFLOW_BYTES, machine_bytes, placed
+from planner_app.planner.measuring.pace import Pace
+from planner_app.planner.measuring.place import OF_THE_MACHINE, TENSORFLOW_BYTES, machine_bytes, placed
 
 OnProgress = Callable[[Progress], None]
 OnPart = Callable[[Measurement], None]

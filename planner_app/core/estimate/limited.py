@@ -3,7 +3,8 @@
 Bytes in use are not the whole truth there: memory runs out when no hole is large enough, however many there are.
 """
 
-from planner_app.core.estimate.curve import largest_batch
+from planner_app.core.estimate.curve import largest_within
+from planner_app.core.estimate.need import level_at
 from planner_app.core.replay.allocate import allocate
 from planner_app.core.replay.memory import Memory
 
@@ -16,7 +17,7 @@ def gets_through(memory: Memory, batch: int, limit_bytes: int) -> bool:
 
 def largest_through(memory: Memory, limit_bytes: int) -> int:
     """The largest batch that gets through, 0 for none; found by halving below what fits by bytes in use alone."""
-    most = largest_batch(memory, limit_bytes)
+    most = largest_within(lambda batch: level_at(memory.point(batch)), limit_bytes)
     if memory.xla or most.bound or not most.batch:
         return most.batch
     below, above = 0, most.batch + 1

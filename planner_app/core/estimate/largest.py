@@ -1,0 +1,62 @@
+"""The largest batch of a setup on a device, in both answers: counting tight, and only what surely fits."""
+
+from dataclasses import dataclass
+
+from planner_app.core.estimate.curve import LargestBatch
+from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.need import Need
+from planner_app.core.measure.calibration import sentence
+from planner_app.core.model.setup import Setup
+from planner_app.errors import DeviceError
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """Attributes:
+    setup: The way to train; its batch is not looked at.
+    counting_tight: Per GPU: the expected peak is within the capacity.
+    surely: Per GPU: the high end of the band is.
+    level: At the largest batch counting tight; at one sample where nothing fits.
+    """
+
+    setup: Setup
+    device: str
+    xla: bool
+    capacity_bytes: int
+    counting_tight: LargestBatch
+    surely: LargestBatch
+    level: Level
+    calibrated: str = ""
+
+    @property
+    def share(self) -> int:
+        return self.setup.gpus * self.setup.accumulate
+
+    @property
+    def batch(self) -> int:
+        """Global, counting tight; 0 if not even one sample on each GPU fits."""
+        return self.counting_tight.batch * self.share
+
+    @property
+    def sure_batch(self) -> int:
+        return self.surely.batch * self.share
+
+
+def largest(need: Need, setup: Setup) -> Largest:
+    """
+    Raises:
+        DeviceError: Nothing limits the device.
+    """
+    capacity, counting_tight, surely = need.capacity_bytes, need.largest(), need.largest(sure=True)
+    if capacity is None or counting_tight is None or surely is None:
+        raise DeviceError("The CPU has no limit of its own: give one with --limit 8GiB, or a GPU with --device.")
+    return Largest(
+        setup=setup,
+        device=need.device.name,
+        xla=need.memory.xla,
+        capacity_bytes=capacity,
+        counting_tight=counting_tight,
+        surely=surely,
+        level=need.level(max(counting_tight.batch, 1)),
+        calibrated="" if need.calibration is None else sentence(need.calibration),
+    )

@@ -1,0 +1,102 @@
+"""What a step needs of a device, as measurements have calibrated it, and what the device gives: one owner of "does it
+fit?" and "what is the largest batch?".
+
+    need = needs.of(Setup(batch=64), device)
+    need.verdict(64), need.largest(), need.largest(sure=True)
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from planner_app.core.estimate.curve import LargestBatch, largest_on_lines, largest_within, on_line
+from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.verdict import Verdict, judge
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
+from planner_app.core.measure.calibration import Calibration, calibrated_level
+from planner_app.core.model.setup import Setup, StepSetup
+from planner_app.core.replay.memory import Memory, Point
+
+# The calibration of a device, for steps compiled by XLA or for others; None if nothing was measured.
+FindCalibration = Callable[[Device, bool], Calibration | None]
+
+
+def uncalibrated(_device: Device, _xla: bool) -> Calibration | None:
+    return None
+
+
+def level_at(point: Point) -> Level:
+    return Level(point.in_use_bytes, point.low_bytes, point.high_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Memory that one GPU needs for a step over its batch, held against a device.
+
+    Attributes:
+        calibration: From measurements on this device; every figure here is calibrated with it.
+        limit_bytes: The most the allocator may take, where the user sets a limit.
+    """
+
+    memory: Memory
+    device: Device
+    calibration: Calibration | None = None
+    limit_bytes: int | None = None
+
+    @property
+    def capacity_bytes(self) -> int | None:
+        """What the allocator may take; None without a limit."""
+        capacity = allocator_limit_bytes(self.device)
+        if capacity is not None and self.calibration is not None and self.calibration.limit_bytes is not None:
+            capacity = self.calibration.limit_bytes
+        if self.limit_bytes is None:
+            return capacity
+        return self.limit_bytes if capacity is None else min(capacity, self.limit_bytes)
+
+    def level(self, batch: int) -> Level:
+        """At one per-GPU batch, replayed."""
+        level = level_at(self.memory.point(batch))
+        return level if self.calibration is None else calibrated_level(level, self.calibration)
+
+    def level_on_line(self, batch: int) -> Level:
+        """At any per-GPU batch, from anchors alone: for charts and long lists."""
+        return on_line(self.level, batch)
+
+    def outside_bytes(self, gpus: int) -> int:
+        """On the device, beside the allocator's memory."""
+        if self.calibration is not None and self.calibration.outside_bytes is not None:
+            return self.calibration.outside_bytes
+        return outside_bytes(self.device, gpus).expected_bytes
+
+    def verdict(self, batch: int) -> Verdict | None:
+        """None without a capacity."""
+        capacity = self.capacity_bytes
+        return None if capacity is None else judge(self.level(batch), capacity)
+
+    def largest(self, *, sure: bool = False) -> LargestBatch | None:
+        """The largest per-GPU batch; `sure` does not count tight. None without a capacity."""
+        capacity = self.capacity_bytes
+        return None if capacity is None else largest_within(self.level, capacity, sure=sure)
+
+    def largest_on_lines(self, *, sure: bool = False) -> int | None:
+        capacity = self.capacity_bytes
+        return None if capacity is None else largest_on_lines(self.level, capacity, sure=sure)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The steps that are traced, and the calibrations that apply to them."""
+
+    memories: Mapping[StepSetup, Memory]
+    calibration: FindCalibration = uncalibrated
+
+    def of(self, setup: Setup, device: Device, limit_bytes: int | None = None) -> Need:
+        """
+        Raises:
+            KeyError: The setup's step is not traced for this device.
+        """
+        memory = self.memories[setup.step(device.target)]
+        return Need(memory, device, self.calibration(device, memory.xla), limit_bytes)
+
+    def has(self, setup: Setup, device: Device) -> bool:
+        return setup.step(device.target) in self.memories

@@ -1,0 +1,37 @@
+"""What a measurement says about a device, as a sample of its calibration."""
+
+from planner_app.core.measure.calibration import Sample
+from planner_app.core.measure.compare import Comparison
+from planner_app.core.measure.measurement import Measurement, Order
+
+
+def sample_of(comparison: Comparison, measurement: Measurement) -> Sample:
+    """A limit that was chosen for the measurement says nothing of the device."""
+    setup = measurement.setup
+    parts = [f"batch {setup.batch}", str(setup.precision), str(setup.optimizer)]
+    parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"accumulate {setup.accumulate}"] * (setup.accumulate > 1)
+    limits = [run.limit_bytes for run in measurement.runs if run.limit_bytes is not None]
+    limit = min(limits, default=None)
+    used = [gpu.process_bytes for step in measurement.steady for gpu in step.gpus if gpu.process_bytes is not None]
+    outside = None if limit is None or not used else max(used) - limit
+    return Sample(
+        model=measurement.model,
+        model_sha256=measurement.model_sha256,
+        setup=", ".join(parts),
+        measured_at=measurement.measured_at,
+        estimated_bytes=comparison.estimated_bytes,
+        measured_bytes=comparison.measured_bytes,
+        outside_bytes=outside if outside is not None and outside > 0 else None,
+        limit_bytes=limit if measurement.place.on_gpu and measurement.place.limit_bytes is None else None,
+    )
+
+
+def why_not_calibrating(measurement: Measurement) -> str:
+    """Why a measurement can't calibrate estimates; "" if it can."""
+    if measurement.place.on_gpu:
+        return ""
+    if measurement.order is not Order.INLINE:
+        return (
+            "Kernels on a pool of threads say nothing of kernels one by one, as GPUs run them: measure with --inline."
+        )
+    return ""

@@ -1,0 +1,21 @@
+"""The calibrations that apply to the worker's versions, read once for each device."""
+
+from planner_app.core.hardware.device import Device
+from planner_app.core.measure.calibration import Calibration
+from planner_app.files.kept.calibrations import Calibrations
+
+
+class CalibrationLookup:
+    """What measurements say of a device, for steps compiled by XLA or for others."""
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self.enabled = enabled
+        self._known: dict[tuple[str, bool], Calibration | None] = {}
+
+    def __call__(self, device: Device, xla: bool) -> Calibration | None:
+        if not self.enabled:
+            return None
+        key = (device.name, xla)
+        if key not in self._known:
+            self._known[key] = Calibrations().find(device.name, xla=xla)
+        return self._known[key]

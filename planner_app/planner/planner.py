@@ -1,0 +1,192 @@
+"""One open model and everything that is asked about it: the only door to estimates for the command line, the app, the
+training side and the Python API.
+
+    planner = Planner(check_model("resnet50.keras"))
+    planner.estimate(Setup(batch=64), find_device("NVIDIA L4")).verdict
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from planner_app.core.advise import Advice, AdviceRequest
+from planner_app.core.estimate.curve import per_gpu_batches
+from planner_app.core.estimate.estimate import Estimate, estimate
+from planner_app.core.estimate.largest import Largest, largest
+from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.need import Need, Needs
+from planner_app.core.estimate.verdict import Verdict, judge
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.option import Offers, ShopRequest
+from planner_app.core.hardware.shop import Measured
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Setup, StepSetup
+from planner_app.core.plan.ladder import PlanRequest
+from planner_app.core.plan.plan import Plan
+from planner_app.core.replay.memory import Memory
+from planner_app.files.kept.traces import TraceCache
+from planner_app.jobs.protocol import Progress
+from planner_app.jobs.warm import WarmWorker
+from planner_app.planner import advise, plan, shop
+from planner_app.planner.calibrations import CalibrationLookup
+from planner_app.planner.tracer import Tracer
+
+OnProgress = Callable[[Progress], None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One setup on one device, as a line of the chart has it."""
+
+    setup: Setup
+    device: str
+    xla: bool
+    level: Level
+    capacity_bytes: int | None
+    verdict: Verdict | None
+    calibrated: bool
+
+
+class Planner:
+    """Owns the model, its traces, the worker's versions and the calibrations. From any thread.
+
+    Attributes:
+        file: What plans call the model: its file's name without the folder, or `file.py:function`.
+    """
+
+    def __init__(
+        self, model: CheckedModel, *, file: str = "", calibrated: bool = True, cache: TraceCache | None = None
+    ) -> None:
+        self.model, self.file = model, file or model.name
+        self.tracer = Tracer(model, cache)
+        self.calibrations = CalibrationLookup(enabled=calibrated)
+
+    def recalibrate(self) -> None:
+        """A calibration has changed: read it again."""
+        self.calibrations = CalibrationLookup(enabled=self.calibrations.enabled)
+
+    @property
+    def needs(self) -> Needs:
+        """Of the steps that are traced so far."""
+        return Needs(self.tracer.known, self.calibrations)
+
+    def needs_of(self, memories: Mapping[StepSetup, Memory]) -> Needs:
+        return Needs(memories, self.calibrations)
+
+    def need(
+        self,
+        setup: Setup,
+        device: Device,
+        limit_bytes: int | None = None,
+        *,
+        worker: WarmWorker | None = None,
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
+    ) -> Need:
+        """Traced first, where it is not yet."""
+        step = setup.step(device.target)
+        if worker is None:
+            self.tracer.memory(step, on_progress, cancelled)
+        else:
+            self.tracer.trace(step, worker, on_progress, cancelled)
+        return self.needs.of(setup, device, limit_bytes)
+
+    def estimate(
+        self,
+        setup: Setup,
+        device: Device,
+        limit_bytes: int | None = None,
+        *,
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
+    ) -> Estimate:
+        found = estimate(self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled), setup)
+        self.tracer.keep()
+        return found
+
+    def largest(
+        self,
+        setup: Setup,
+        device: Device,
+        limit_bytes: int | None = None,
+        *,
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
+    ) -> Largest:
+        found = largest(self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled), setup)
+        self.tracer.keep()
+        return found
+
+    def sweep(
+        self,
+        setups: Sequence[Setup],
+        devices: Sequence[Device],
+        *,
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
+    ) -> tuple[SweepPoint, ...]:
+        """Every setup on every device, on the lines between anchors. Points are worked out while steps are traced."""
+        wanted = per_gpu_batches(setups, devices)
+
+        def work_out(memory: Memory) -> None:
+            for device in devices:
+                need = Need(memory, device, self.calibrations(device, memory.xla))
+                for batch in wanted.get(memory.setup, ()):
+                    need.level_on_line(batch)
+
+        self.tracer.prepare(wanted, on_progress, cancelled, then=work_out)
+        points = tuple(self._point(setup, device) for device in devices for setup in setups)
+        self.tracer.keep()
+        return points
+
+    def advise(
+        self,
+        request: AdviceRequest,
+        *,
+        on_progress: OnProgress = None,
+        on_part: Callable[[Advice], None] | None = None,
+        cancelled: threading.Event | None = None,
+    ) -> Advice:
+        found = advise.advise_on(self, request, on_progress=on_progress, on_part=on_part, cancelled=cancelled)
+        self.tracer.keep()
+        return found
+
+    def shop(
+        self,
+        request: ShopRequest,
+        devices: Sequence[Device],
+        *,
+        today: date,
+        measured: Measured | None = None,
+        on_progress: OnProgress = None,
+    ) -> Offers:
+        found = shop.offers_for(self, request, devices, today=today, measured=measured, on_progress=on_progress)
+        self.tracer.keep()
+        return found
+
+    def plan(self, request: PlanRequest, *, on_progress: OnProgress = None) -> Plan:
+        """
+        Raises:
+            DoesNotFit: No rung fits on any of the devices.
+        """
+        try:
+            return plan.make_plan(self, request, on_progress)
+        finally:
+            self.tracer.keep()
+
+    def trace(self, steps: Iterable[StepSetup], on_progress: OnProgress = None) -> None:
+        self.tracer.prepare(steps, on_progress)
+
+    def _point(self, setup: Setup, device: Device) -> SweepPoint:
+        need = self.needs.of(setup, device)
+        level, capacity = need.level_on_line(setup.per_gpu_batch), need.capacity_bytes
+        return SweepPoint(
+            setup=setup,
+            device=device.name,
+            xla=need.memory.xla,
+            level=level,
+            capacity_bytes=capacity,
+            verdict=None if capacity is None else judge(level, capacity),
+            calibrated=need.calibration is not None,
+        )
