@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from planner_app import __version__
-from planner_app.errors import PlannerError
+from planner_app.errors import Cancelled, PlannerError
 from planner_app.files.writing import NO_SPACE, reason, unkept
 from planner_app.foreign_text import for_line, for_terminal
 
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except PlannerError as error:
         return _failed(str(error), error.detail if options.debug else "")
-    except KeyboardInterrupt:
+    except (Cancelled, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:  # whoever read us has seen enough
         sys.stderr.close()

@@ -5,9 +5,10 @@
     ├── SetupError       a way to train that makes no sense
     ├── DeviceError      a device nobody knows
     ├── PlanError        a plan that can't be read, or can't be kept
-    ├── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
-    │   └── PythonError  no Python that workers can run in
-    └── Cancelled        the user said stop
+    └── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
+        └── PythonError  no Python that workers can run in
+
+`Cancelled` is no error: the user said stop, and knows.
 
 The message is a sentence: what came in, what was expected, what to do. Anything else that is raised is a bug.
 """
@@ -53,5 +54,8 @@ class PythonError(WorkerError):
     pass
 
 
-class Cancelled(PlannerError):
-    pass
+class Cancelled(Exception):
+    """The user said stop: work ends here, and nothing is to be said about it."""
+
+    def __init__(self, message: str = "Cancelled.") -> None:
+        super().__init__(message)

@@ -2,7 +2,9 @@
 
 import pytest
 
-from planner_app.errors import LONGEST_SENTENCE, ModelError, PlannerError
+from planner_app.cli import INTERRUPTED, main
+from planner_app.commands.ask import devices
+from planner_app.errors import LONGEST_SENTENCE, Cancelled, ModelError, PlannerError
 
 
 @pytest.mark.parametrize("letter", ["\x1b", "\x00", "\x7f", "\x9b", "\r", "\u202e", "\u2066", "\ud800"])
@@ -21,3 +23,14 @@ def test_that_a_sentence_is_not_longer_than_anyone_reads():
 
 def test_that_the_detail_of_an_error_can_not_steer_a_terminal_either():
     assert PlannerError("A sentence.", "conv\x1b]0;title\x07").detail == "conv\ufffd]0;title\ufffd"
+
+
+def test_that_to_cancel_is_not_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    assert not issubclass(Cancelled, PlannerError)
+
+    def stop(_options: object) -> int:
+        raise Cancelled
+
+    monkeypatch.setattr(devices, "run", stop)
+    assert main(["devices"]) == INTERRUPTED == 130
+    assert capsys.readouterr() == ("", "")

@@ -52,7 +52,7 @@ class Fresh:
 
     def take(self, request: Request, limits: Limits, cancelled: threading.Event) -> tuple[Child, bool]:
         if cancelled.is_set():
-            raise Cancelled("Cancelled.")
+            raise Cancelled
         return Child(self._command or worker_command(), limits, gpu=request.gpu, more=request.environment()), False
 
     def give_back(self, child: Child, last: Finished | Failed | None) -> None:
@@ -94,6 +94,8 @@ class Job:
             line = encode_request(self.request)
             while last is None:
                 last = yield from self._attempt(line)
+        except Cancelled as stopped:
+            last = Failed(error=Cancelled.__name__, reason=str(stopped))
         except PlannerError as error:
             last = Failed(error=type(error).__name__, reason=str(error), detail=error.detail)
         yield last
@@ -128,7 +130,11 @@ def run(
     on_start: Callable[[Started], None] | None = None,
     cancelled: threading.Event | None = None,
 ) -> T:
-    """What a fresh worker answers, or the `PlannerError` it failed with."""
+    """What a fresh worker answers, or the `PlannerError` it failed with.
+
+    Raises:
+        Cancelled: Once `cancelled` is set.
+    """
     return result_of(Job(request, limits, cancelled=cancelled), result_type, on_progress, on_start)
 
 
@@ -150,8 +156,10 @@ def result_of(
     raise AssertionError("a job without a last event")
 
 
-def error_of(event: Failed) -> PlannerError:
+def error_of(event: Failed) -> PlannerError | Cancelled:
     """The error a `Failed` names; a name nobody knows is the worker's own trouble."""
+    if event.error == Cancelled.__name__:
+        return Cancelled(event.reason)
     named = getattr(errors, event.error, WorkerError)
     known = isinstance(named, type) and issubclass(named, PlannerError)
     return (named if known else WorkerError)(event.reason, event.detail)

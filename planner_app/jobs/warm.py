@@ -104,11 +104,11 @@ class WarmWorker:
             raise RuntimeError("This thread has not heard the end of its last job with this worker.")
         while not self._busy.acquire(timeout=TICK_SECONDS):
             if cancelled.is_set():
-                raise Cancelled("Cancelled.")
+                raise Cancelled
         self._owner, self._current = threading.get_ident(), cancelled
         if cancelled.is_set() or self._closed:
             self._release()
-            raise Cancelled("Cancelled.") if cancelled.is_set() else WorkerError("The worker has been closed.")
+            raise Cancelled if cancelled.is_set() else WorkerError("The worker has been closed.")
 
     def _release(self) -> None:
         self._owner = self._current = None

@@ -68,11 +68,9 @@ class _Traces:
         with WarmWorker() as worker:
             for step in group:
                 if self._cancelled is not None and self._cancelled.is_set():
-                    raise Cancelled("Cancelled.")
+                    raise Cancelled
                 try:
                     self.memories[step] = self._tracer.trace(step, worker, self._on_progress, self._cancelled)
-                except Cancelled:
-                    raise
                 except PlannerError as error:  # a size that the model can't take, say
                     self.impossible[step] = str(error)
 

@@ -34,7 +34,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class Compiler:
-    """Compile checks of one model. Once `cancelled` is set, from any thread, who waits gets a `Cancelled`."""
+    """Compile checks of one model. Once `cancelled` is set, from any thread, waiting callers raise `Cancelled`."""
 
     def __init__(
         self, model: CheckedModel, cache: CompileCache | None = None, cancelled: threading.Event | None = None

@@ -38,7 +38,7 @@ def diagnose_file(
         done = 0
         for piece in pieces(log):
             if cancelled is not None and cancelled.is_set():
-                raise Cancelled("Cancelled.")
+                raise Cancelled
             yield piece
             before, done = done, done + len(piece)
             if on_progress is not None and done // MEGABYTE > before // MEGABYTE:

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import TypeVar
 
 from planner_app.core.checkup import Screen, Seen, Started, Surroundings
-from planner_app.errors import Cancelled, PlannerError
+from planner_app.errors import PlannerError
 from planner_app.files.folders import folders
 from planner_app.gpu.nvml import machine_gpus
 from planner_app.jobs import interpreter as python
@@ -42,8 +42,6 @@ def look_around(
     def ask(request: CheckUp, answer: type[T]) -> tuple[T | None, str]:
         try:
             return run(request, answer, LIMITS, on_start=guards.append, cancelled=cancelled), ""
-        except Cancelled:
-            raise
         except PlannerError as error:
             return None, str(error)
 

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from rich.text import Text
 
+from planner_app.cli import INTERRUPTED
 from planner_app.commands import terminal
-from planner_app.commands.options.interrupt import INTERRUPTED, interruptible
+from planner_app.commands.options.interrupt import interruptible
 from planner_app.commands.options.planner import planner_of
 from planner_app.commands.options.setup import positive, setup_of
 from planner_app.commands.verify.measure import add_order, order_of

@@ -1,12 +1,10 @@
-"""Ctrl-C as a wish: what was found so far is still shown and written. A second one is an order."""
+"""The first Ctrl-C finishes cleanly, with what was found so far shown and written; the second aborts."""
 
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-
-INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from planner_app.cli import INTERRUPTED
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
-from planner_app.commands.options.interrupt import INTERRUPTED, interruptible
+from planner_app.commands.options.interrupt import interruptible
 from planner_app.commands.options.setup import add_setup, positive, setup_of
 from planner_app.core.measure.measurement import Measurement, Order, Place, parse_place
 from planner_app.errors import PlannerError, SetupError

@@ -59,9 +59,7 @@ class Task(QObject):
     def _run(self) -> None:
         try:
             self._ended.emit(self._work(self))
-        except PlannerError as error:
-            self._ended.emit(error)
-        except Exception as error:  # a bug: told where the work was asked for, with what is known of it
+        except Exception as error:  # a bug too is told where the work was asked for, with what is known of it
             self._ended.emit(error)
 
     def _on_handed(self, part: object) -> None:

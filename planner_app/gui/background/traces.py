@@ -144,7 +144,7 @@ class Traces(QObject):
         known = {point.batch for point in memory.points}
         for batch in anchors(MOST_BATCH):
             if lane.cancelled.is_set():
-                raise Cancelled("Cancelled.")
+                raise Cancelled
             new = batch not in known
             point = memory.point(batch)
             if point.in_use_bytes > request.up_to_bytes:

@@ -43,7 +43,7 @@ def compare_with_estimate(
     setup = measurement.setup
     memory = tracer.memory(setup.step(device_measured(measurement).target), on_progress)
     if cancelled is not None and cancelled.is_set():
-        raise Cancelled("Cancelled.")
+        raise Cancelled
     found = compare(memory, measurement)
     tracer.keep()
     if found is None:

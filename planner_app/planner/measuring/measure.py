@@ -96,7 +96,7 @@ def measure(
     for number in range(processes):
         try:
             run = run_process(request, pace.telling(number, on_progress), cancelled)
-        except PlannerError as error:
+        except (PlannerError, Cancelled) as error:
             if isinstance(error, CutShort):
                 found = replace(found, runs=(*found.runs, error.run))
             if not found.runs:
@@ -117,8 +117,8 @@ def _usual_steps(setup: Setup, order: Order, fits: int) -> int:
 class CutShort(PlannerError):
     """The process did not get to its end, but some steps."""
 
-    def __init__(self, error: PlannerError, run: Run) -> None:
-        super().__init__(str(error), error.detail)
+    def __init__(self, error: PlannerError | Cancelled, run: Run) -> None:
+        super().__init__(str(error), error.detail if isinstance(error, PlannerError) else "")
         self.cause, self.run = error, run
 
 
@@ -135,7 +135,7 @@ def run_process(request: Measure, on_progress: OnProgress, cancelled: threading.
 
     try:
         return result_of(Job(request, limits(request), cancelled=cancelled), Run, hear)
-    except PlannerError as error:
+    except (PlannerError, Cancelled) as error:
         oom = None if isinstance(error, Cancelled) else out_of_memory(error.detail, during)
         run = Run(steps=tuple(steps), oom=oom, ended=str(error))
         if oom is not None:

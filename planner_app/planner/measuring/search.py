@@ -54,7 +54,7 @@ def search(
     tries = list(known)
     while (batch := next_batch(tries, guess, multiple, most, confirm)) is not None:
         if cancelled is not None and cancelled.is_set():
-            raise Cancelled("Cancelled.")
+            raise Cancelled
 
         def tell(event: Progress, batch: int = batch, number: int = len(tries) + 1) -> None:
             if on_progress is not None:

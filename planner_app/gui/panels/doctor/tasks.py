@@ -5,7 +5,7 @@ from planner_app.core.doctor.comparison import batch_of
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.description import ModelDescription
 from planner_app.core.model.setup import Setup
-from planner_app.errors import Cancelled, PlannerError
+from planner_app.errors import PlannerError
 from planner_app.files.logs import diagnosed
 from planner_app.gui.background.task import Task
 from planner_app.gui.panels.doctor.values import Beside, Log
@@ -35,8 +35,6 @@ def beside(
             on_progress=task.tell,
             cancelled=task.cancelled,
         )
-    except Cancelled:
-        raise
     except PlannerError as error:
         return Beside(setup, device, trouble=str(error))
     return Beside(setup, device, compared)

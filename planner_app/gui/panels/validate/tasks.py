@@ -39,7 +39,7 @@ def measuring(planner: Planner, wanted: Wanted, setups: Sequence[Setup]) -> Work
             )
             task.hand_over(Measured(found, _compared(planner, found, task)))
             if task.cancelled.is_set():
-                raise Cancelled("Cancelled.")
+                raise Cancelled
 
     return work
 
