@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from planner_app.files.kept.compiled import COMPILER
 from planner_app.jobs.inherited import clean_environment
 
 SECONDS = 20.0  # a cold disk and a slow start; a Python that is there answers within a tenth of one
@@ -34,6 +35,11 @@ try:
                 break
             except metadata.PackageNotFoundError:
                 pass
+    for name in DISTRIBUTIONS:
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
 except ImportError:
     pass
 version = "%d.%d.%d" % sys.version_info[:3]
@@ -48,6 +54,7 @@ NAMES = (
     ("msgspec", ("msgspec",)),
     ("tf_keras", ("tf_keras",)),
 )
+DISTRIBUTIONS = COMPILER  # by their published names alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class Answer:
 
 
 def ask(python: str, seconds: float = SECONDS) -> Answer:
-    code = f"NAMES, MARK = {NAMES!r}, {MARK!r}\n{SCRIPT}"
+    code = f"NAMES, DISTRIBUTIONS, MARK = {NAMES!r}, {DISTRIBUTIONS!r}, {MARK!r}\n{SCRIPT}"
     try:
         said, ended = _said([python, "-c", code], seconds)
     except (OSError, ValueError) as error:

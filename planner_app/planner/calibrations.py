@@ -1,5 +1,7 @@
 """The calibrations that apply to the worker's versions, read once for each device."""
 
+from collections.abc import Mapping
+
 from planner_app.core.hardware.device import Device
 from planner_app.core.measure.calibration import Calibration
 from planner_app.files.kept.calibrations import Calibrations
@@ -8,8 +10,8 @@ from planner_app.files.kept.calibrations import Calibrations
 class CalibrationLookup:
     """What measurements say of a device, for steps compiled by XLA or for others."""
 
-    def __init__(self, *, enabled: bool = True) -> None:
-        self.enabled = enabled
+    def __init__(self, versions: Mapping[str, str], *, enabled: bool = True) -> None:
+        self.versions, self.enabled = versions, enabled
         self._known: dict[tuple[str, bool], Calibration | None] = {}
 
     def __call__(self, device: Device, xla: bool) -> Calibration | None:
@@ -17,5 +19,5 @@ class CalibrationLookup:
             return None
         key = (device.name, xla)
         if key not in self._known:
-            self._known[key] = Calibrations().find(device.name, xla=xla)
+            self._known[key] = Calibrations().find(device.name, xla=xla, versions=self.versions)
         return self._known[key]

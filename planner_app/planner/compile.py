@@ -21,6 +21,7 @@ from planner_app.files.devices.targets import target_of
 from planner_app.files.kept.compiled import CompileCache, compiled_key, program_key
 from planner_app.jobs.job import Job, result_of
 from planner_app.jobs.protocol import GIB, Compile, Limits, Lower, Progress
+from planner_app.jobs.versions import worker_versions
 from planner_app.jobs.warm import WarmWorker
 from planner_app.planner.tracer import trace_limits
 
@@ -86,7 +87,7 @@ class Compiler:
 
     def _program(self, setup: Setup, on_progress: OnProgress | None) -> Program:
         step = compiled_step(setup)
-        key = program_key(self.model, step, setup.per_gpu_batch, setup.jit)
+        key = program_key(self.model, step, setup.per_gpu_batch, setup.jit, worker_versions())
         program = self._cache.program(key)
         if program is None:
             request = Lower(model=self.model, setup=step, batch=setup.per_gpu_batch, jit=setup.jit)

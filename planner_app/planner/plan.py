@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 from planner_app import __version__
 from planner_app.core.plan.ladder import PlanRequest, needed_steps, plan_of
 from planner_app.core.plan.plan import Plan
 from planner_app.jobs.protocol import Progress
+from planner_app.jobs.versions import figures_depend_on
 
 if TYPE_CHECKING:
     from planner_app.planner.planner import Planner
-
-PACKAGES = ("tensorflow", "keras")
 
 
 def make_plan(planner: Planner, request: PlanRequest, on_progress: Callable[[Progress], None] | None = None) -> Plan:
@@ -34,11 +32,6 @@ def now() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of what the figures depend on, as far as it is installed here."""
-    found = {"plimsoll": __version__}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    """Of what the figures depend on, as far as it is there."""
+    there = {package: version for package, version in figures_depend_on().items() if version}
+    return {"plimsoll": __version__, **there}

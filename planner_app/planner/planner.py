@@ -60,11 +60,11 @@ class Planner:
     ) -> None:
         self.model, self.file = model, file or model.name
         self.tracer = Tracer(model, cache)
-        self.calibrations = CalibrationLookup(enabled=calibrated)
+        self.calibrations = CalibrationLookup(self.tracer.versions, enabled=calibrated)
 
     def recalibrate(self) -> None:
         """A calibration has changed: read it again."""
-        self.calibrations = CalibrationLookup(enabled=self.calibrations.enabled)
+        self.calibrations = CalibrationLookup(self.tracer.versions, enabled=self.calibrations.enabled)
 
     @property
     def needs(self) -> Needs:

@@ -18,6 +18,7 @@ from planner_app.core.model.trace import StepTrace
 from planner_app.core.replay.memory import Memory
 from planner_app.files.kept.traces import TraceCache, trace_key
 from planner_app.jobs.protocol import GIB, Limits, Progress, Trace
+from planner_app.jobs.versions import worker_versions
 from planner_app.jobs.warm import WarmWorker
 
 # Measured with 10 to 80 blocks of a transformer: a trace takes some 0.6 GiB and 10 s more for each MB of
@@ -30,10 +31,17 @@ OnProgress = Callable[[Progress], None] | None
 
 
 class Tracer:
-    """One model's traces, each made once. From any thread."""
+    """One model's traces, each made once. From any thread.
 
-    def __init__(self, model: CheckedModel, cache: TraceCache | None = None) -> None:
+    Attributes:
+        versions: Of what traces depend on; by default those of the Python that workers run in.
+    """
+
+    def __init__(
+        self, model: CheckedModel, cache: TraceCache | None = None, versions: Mapping[str, str] | None = None
+    ) -> None:
         self.model = model
+        self.versions = worker_versions() if versions is None else versions
         self._cache = cache or TraceCache()
         self._memories: dict[StepSetup, Memory] = {}
         self._known: dict[StepSetup, int] = {}
@@ -103,7 +111,7 @@ class Tracer:
     ) -> Memory:
         """Out of the cache where it is there; otherwise `worker`, which may know the model already, is asked."""
         if setup not in self._memories:
-            key = trace_key(self.model, setup)
+            key = trace_key(self.model, setup, self.versions)
             points = self._cache.points(key)
             trace = None if points else self._cache.trace(key)
             if trace is None and not points:
@@ -135,7 +143,7 @@ class Tracer:
         """Remember what was worked out, for the next time the model is opened."""
         for setup, memory in list(self._memories.items()):
             if len(memory.points) > self._known[setup]:
-                self._cache.keep_points(trace_key(self.model, setup), memory.points)
+                self._cache.keep_points(trace_key(self.model, setup, self.versions), memory.points)
                 self._known[setup] = len(memory.points)
 
 

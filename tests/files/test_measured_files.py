@@ -15,7 +15,7 @@ from planner_app.core.measure.search import Try
 from planner_app.core.model.setup import Setup, parse_optimizer
 from planner_app.core.replay.timeline import Moment, Origin, Timeline
 from planner_app.errors import PlannerError
-from planner_app.files.kept.calibrations import Calibrations, installed
+from planner_app.files.kept.calibrations import Calibrations
 from planner_app.files.kept.measurements import check_writable, read_measurement, summary, write_measurement
 from planner_app.files.kept.searches import SearchFile
 
@@ -114,21 +114,22 @@ def test_that_a_full_disk_leaves_the_old_file_and_a_sentence(tmp_path):
 
 
 SAMPLE = Sample("net", "abc", "batch 8", "2026-11-16T04:37:00Z", 100, (110, 120))
-ABOUT = {"tensorflow": installed("tensorflow"), "keras": installed("keras"), "driver": None, "xla": False}
+VERSIONS = {"tensorflow": "2.21.0", "keras": "3.15.1"}
+ABOUT = {**VERSIONS, "driver": None, "xla": False}
 
 
 def test_that_what_was_learnt_is_found_for_its_device_and_these_versions(tmp_path):
     store = Calibrations(tmp_path / "learnt")
     assert store.all() == ()
-    assert store.find("NVIDIA L4", xla=False) is None
+    assert store.find("NVIDIA L4", xla=False, versions=VERSIONS) is None
     store.add(SAMPLE, device="NVIDIA L4", **ABOUT)
     store.add(replace(SAMPLE, model_sha256="other"), device="NVIDIA L4", **ABOUT)
     store.add(SAMPLE, device="NVIDIA T4", **{**ABOUT, "tensorflow": "1.15"})
-    found = store.find("nvidia l4", xla=False)
+    found = store.find("nvidia l4", xla=False, versions=VERSIONS)
     assert isinstance(found, Calibration)
     assert len(found.samples) == 2
-    assert store.find("NVIDIA L4", xla=True) is None
-    assert store.find("NVIDIA T4", xla=False) is None  # of another TensorFlow
+    assert store.find("NVIDIA L4", xla=True, versions=VERSIONS) is None
+    assert store.find("NVIDIA T4", xla=False, versions=VERSIONS) is None  # of another TensorFlow
     assert len(store.all()) == 2
 
 

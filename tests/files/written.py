@@ -14,7 +14,7 @@ from planner_app.errors import PlannerError
 from planner_app.files.devices.catalogue import catalogue, load_catalogue
 from planner_app.files.devices.prices import PriceLine, keep_prices
 from planner_app.files.kept import calibrations
-from planner_app.files.kept.calibrations import Calibrations, installed
+from planner_app.files.kept.calibrations import Calibrations
 from planner_app.files.kept.measurements import read_measurement, write_measurement
 from planner_app.files.kept.searches import SearchFile
 from planner_app.files.kept.traces import TraceCache
@@ -25,7 +25,8 @@ from planner_app.gui.settings import Settings, SettingsFile
 
 GOLDEN = Path(__file__).with_name("golden") / "plan-1.json"
 DEVICE = "NVIDIA L4"
-ABOUT = {"tensorflow": installed("tensorflow"), "keras": installed("keras"), "driver": None, "xla": False}
+VERSIONS = {"tensorflow": "2.21.0", "keras": "3.15.1"}
+ABOUT = {**VERSIONS, "driver": None, "xla": False}
 SAMPLE = Sample("net", "abc", "batch 32", "2026-11-16T04:37:00Z", 100, (110,))
 MEASURED = Measurement(
     versions=Versions("0.1.0", "2.21.0", "3.15.1", "3.11.7"),
@@ -95,7 +96,7 @@ def learn(folder: Path, number: int) -> str:
 
 def read_learnt(folder: Path) -> int:
     store = Calibrations(folder / "learnt")
-    found = store.find(DEVICE, xla=False)
+    found = store.find(DEVICE, xla=False, versions=VERSIONS)
     assert found is not None or not list(store.folder.glob("*.json")), "a calibration that can't be read"
     return int(found.samples[-1].model) if found else -1
 

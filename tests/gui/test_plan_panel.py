@@ -14,7 +14,7 @@ from planner_app.core.plan.ladder import PlanRequest, needed_steps, plan_of
 from planner_app.core.plan.plan import Plan
 from planner_app.core.plan.script import script_of
 from planner_app.files.devices.catalogue import find_device
-from planner_app.files.kept.calibrations import Calibrations, installed
+from planner_app.files.kept.calibrations import Calibrations
 from planner_app.files.plans import plan_text, read_plan
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.plan.presenter import PlanPresenter
@@ -22,6 +22,7 @@ from planner_app.gui.panels.plan.view import PlanView
 from planner_app.gui.panels.setup.presenter import SetupPresenter
 from planner_app.gui.panels.setup.view import SetupView
 from planner_app.gui.session import Session
+from planner_app.jobs.versions import figures_depend_on
 from planner_app.planner.plan import versions
 
 BATCH = 36_000  # does not fit an L4 at once
@@ -79,8 +80,7 @@ def test_that_a_plan_heeds_what_measurements_taught(session: Session, panel: Pla
     alone = planned(session, panel)
     device = session.choice.device.name
     sample = Sample("demo", "", "batch 96", "2026-11-16T05:00:00Z", 1000, (1250,))
-    versions = {package: installed(package) for package in ("tensorflow", "keras")}
-    Calibrations().add(sample, device=device, **versions, driver=None, xla=True)
+    Calibrations().add(sample, device=device, **figures_depend_on(), driver=None, xla=True)
     session.calibrate()
     wait(lambda: panel.values.plan is not alone)
     peak, before = (plan.devices[0].rungs[0].peak for plan in (planned(session, panel), alone))

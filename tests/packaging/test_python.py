@@ -11,17 +11,25 @@ from pathlib import Path
 import pytest
 from pythons import GOOD, make_environment, make_launcher, make_program
 
+from planner_app.core.measure.calibration import Sample
 from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import StepSetup
 from planner_app.errors import PythonError
+from planner_app.files.devices.catalogue import find_device
+from planner_app.files.kept.calibrations import Calibrations
+from planner_app.files.kept.traces import trace_key
 from planner_app.jobs import interpreter as python
 from planner_app.jobs import interpreter_probe as probe
 from planner_app.jobs import launch
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import Inspect
+from planner_app.jobs.versions import figures_depend_on, worker_versions
+from planner_app.planner.calibrations import CalibrationLookup
 from planner_app.planner.opening import check_model
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "planner_app" / "data" / "demo.keras"
+MODEL = CheckedModel("net", "keras", {})
 
 
 @pytest.fixture
@@ -170,3 +178,25 @@ def test_that_workers_need_what_pyproject_says():
     allowed = {*project["dependencies"], *project["optional-dependencies"]["tensorflow"]}
     assert {need.requirement for need in python.NEEDS} <= allowed
     assert project["requires-python"] == f">=3.{python.MINORS[0]},<3.{python.MINORS[-1] + 1}"
+
+
+def test_that_versions_are_those_of_the_python_that_workers_run_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A bundle has no TensorFlow of its own: traces and calibrations go by what the worker has."""
+    own = worker_versions()
+    assert own["tensorflow"].startswith("2.21") and figures_depend_on().keys() == {"tensorflow", "keras"}
+    other = make_environment(tmp_path / "other", {**GOOD, "tensorflow": "2.21.7", "jaxlib": "0.10.2"})
+    monkeypatch.setenv(python.VARIABLE, str(other))
+    assert worker_versions() == {**GOOD, "tensorflow": "2.21.7", "jaxlib": "0.10.2"}
+    assert figures_depend_on() == {"tensorflow": "2.21.7", "keras": GOOD["keras"]}
+    sample = Sample("net", "abc", "batch 8", "2026-11-16T04:37:00Z", 100, (110, 120))
+    kept = Calibrations().add(sample, device="NVIDIA L4", **figures_depend_on(), driver=None, xla=True)
+    device = find_device("NVIDIA L4")
+    assert CalibrationLookup(worker_versions())(device, True) == kept
+    assert CalibrationLookup(own)(device, True) is None
+    assert trace_key(MODEL, StepSetup(), worker_versions()) != trace_key(MODEL, StepSetup(), own)
+
+
+def test_that_where_no_python_will_do_no_versions_are_known(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(python.VARIABLE, "/nowhere/python")
+    assert worker_versions() == {}
+    assert figures_depend_on() == {"tensorflow": "", "keras": ""}

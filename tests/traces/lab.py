@@ -10,6 +10,7 @@ from planner_app.core.replay.allocate import live, state_bytes
 from planner_app.core.replay.memory import Memory
 from planner_app.files.kept.traces import TraceCache, trace_key
 from planner_app.jobs.protocol import Trace
+from planner_app.jobs.versions import worker_versions
 from planner_app.jobs.warm import WarmWorker
 from planner_app.planner.tracer import trace_limits
 
@@ -29,7 +30,7 @@ class Lab:
         return self.of(model, setup)
 
     def of(self, model: CheckedModel, setup: StepSetup) -> Memory:
-        key = trace_key(model, setup)
+        key = trace_key(model, setup, worker_versions())
         if key not in self._memories:
             trace = self.cache.trace(key)
             if trace is None:

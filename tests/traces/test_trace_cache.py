@@ -17,10 +17,12 @@ from planner_app.errors import WorkerError
 from planner_app.files.kept import traces
 from planner_app.files.kept.traces import TraceCache, trace_key
 from planner_app.jobs.launch import PYTHON_VARIABLE
+from planner_app.jobs.versions import worker_versions
 from planner_app.planner.tracer import Tracer
 
 MODEL = tiny.dense_net(8, inputs=6, outputs=3)
 SETUP = StepSetup()
+VERSIONS = worker_versions()
 
 
 @pytest.fixture
@@ -46,35 +48,35 @@ def entry(cache: TraceCache, kind: str = "trace") -> Path:
 
 
 def test_that_a_model_is_opened_again_without_a_worker(cache, monkeypatch):
-    first = Tracer(MODEL, cache)
+    first = Tracer(MODEL, cache, VERSIONS)
     expected = [first.memory(SETUP).point(batch) for batch in (1, 8)]
     first.keep()
     monkeypatch.setenv(PYTHON_VARIABLE, "/nowhere/python")
-    again = Tracer(MODEL, cache).memory(SETUP)
+    again = Tracer(MODEL, cache, VERSIONS).memory(SETUP)
     assert [again.point(batch) for batch in (1, 8)] == expected
     assert again.point(32).live_bytes > expected[1].live_bytes  # and worked out further, from the trace
 
 
 def test_that_points_are_kept_with_their_trace(cache, trace, no_python):
-    key = trace_key(MODEL, SETUP)
+    key = trace_key(MODEL, SETUP, VERSIONS)
     cache.keep_trace(key, trace)
-    first = Tracer(MODEL, cache)
+    first = Tracer(MODEL, cache, VERSIONS)
     point = first.memory(SETUP).point(8)
     assert cache.points(key) == ()
     first.keep()
     assert cache.points(key) == (point,)
-    assert Tracer(MODEL, cache).memory(SETUP).points == (point,)
+    assert Tracer(MODEL, cache, VERSIONS).memory(SETUP).points == (point,)
 
 
 def test_that_without_an_entry_a_worker_is_needed(cache, no_python):
     with pytest.raises(WorkerError, match="/nowhere/python"):
-        Tracer(MODEL, cache).memory(SETUP)
+        Tracer(MODEL, cache, VERSIONS).memory(SETUP)
 
 
 @settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_that_an_entry_with_any_bit_flipped_is_not_read(cache, trace, place, bit):
-    key = trace_key(MODEL, SETUP)
+    key = trace_key(MODEL, SETUP, VERSIONS)
     cache.keep_trace(key, trace)
     data = bytearray(entry(cache).read_bytes())
     data[int(place * len(data))] ^= 1 << bit
@@ -84,7 +86,7 @@ def test_that_an_entry_with_any_bit_flipped_is_not_read(cache, trace, place, bit
 
 @pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.999])
 def test_that_half_an_entry_is_not_read(cache, trace, share):
-    key = trace_key(MODEL, SETUP)
+    key = trace_key(MODEL, SETUP, VERSIONS)
     cache.keep_trace(key, trace)
     data = entry(cache).read_bytes()
     entry(cache).write_bytes(data[: int(len(data) * share)])
@@ -93,7 +95,7 @@ def test_that_half_an_entry_is_not_read(cache, trace, share):
 
 @pytest.mark.parametrize("odd", [b"", b"\n", b"\xff\xfe\n{}", b"{}", b"plimsoll trace 1 trace", b"[" * 100_000])
 def test_that_whatever_else_lies_there_is_not_read(cache, odd):
-    key = trace_key(MODEL, SETUP)
+    key = trace_key(MODEL, SETUP, VERSIONS)
     cache.folder.mkdir()
     (cache.folder / f"{key}.trace").write_bytes(odd)
     (cache.folder / f"{key}.points").write_bytes(odd)
@@ -102,14 +104,14 @@ def test_that_whatever_else_lies_there_is_not_read(cache, odd):
 
 
 def test_that_an_entry_under_another_name_is_not_read(cache, trace):
-    key, other = trace_key(MODEL, SETUP), trace_key(MODEL, StepSetup(xla=True))
+    key, other = trace_key(MODEL, SETUP, VERSIONS), trace_key(MODEL, StepSetup(xla=True), VERSIONS)
     cache.keep_trace(key, trace)
     entry(cache).rename(cache.folder / f"{other}.trace")
     assert cache.trace(other) is None
 
 
 def test_that_an_entry_of_another_kind_is_not_read(cache, trace):
-    key = trace_key(MODEL, SETUP)
+    key = trace_key(MODEL, SETUP, VERSIONS)
     cache.keep_trace(key, trace)
     entry(cache).rename(cache.folder / f"{key}.points")
     assert cache.points(key) == ()
@@ -117,17 +119,17 @@ def test_that_an_entry_of_another_kind_is_not_read(cache, trace):
 
 def test_that_an_honest_entry_of_other_things_is_not_read(cache):
     """The digest is right and the content is no trace: written by a version that called other things a trace."""
-    key = trace_key(MODEL, SETUP)
+    key = trace_key(MODEL, SETUP, VERSIONS)
     cache._write(key, "trace", {"operations": [1, 2, 3]})
     assert entry(cache).read_bytes()
     assert cache.trace(key) is None
 
 
 def test_that_what_is_not_trusted_is_made_anew(cache, lab, trace):
-    key = trace_key(MODEL, SETUP)
+    key = trace_key(MODEL, SETUP, VERSIONS)
     cache.keep_trace(key, trace)
     entry(cache).write_bytes(b"rubbish")
-    memory = Tracer(MODEL, cache).memory(SETUP)  # by a worker of its own
+    memory = Tracer(MODEL, cache, VERSIONS).memory(SETUP)  # by a worker of its own
     assert memory.trace == trace
     assert cache.trace(key) == trace
 
@@ -144,22 +146,24 @@ def test_that_what_is_not_trusted_is_made_anew(cache, lab, trace):
     ],
 )
 def test_that_every_setup_has_an_entry_of_its_own(other):
-    assert trace_key(MODEL, other) != trace_key(MODEL, SETUP)
+    assert trace_key(MODEL, other, VERSIONS) != trace_key(MODEL, SETUP, VERSIONS)
 
 
 def test_that_every_model_has_an_entry_of_its_own():
     wider = tiny.dense_net(9, inputs=6, outputs=3)
     lossy = tiny.dense_net(8, inputs=6, outputs=3, loss="mae")
-    assert len({trace_key(model, SETUP) for model in (MODEL, wider, lossy)}) == 3
+    assert len({trace_key(model, SETUP, VERSIONS) for model in (MODEL, wider, lossy)}) == 3
 
 
-@pytest.mark.parametrize(
-    ("what", "value"), [("_own_code", lambda: "changed"), ("installed_version", lambda package: "9.9")]
-)
-def test_that_other_physics_and_other_versions_have_entries_of_their_own(monkeypatch, what, value):
-    key = trace_key(MODEL, SETUP)
-    monkeypatch.setattr(traces, what, value)
-    assert trace_key(MODEL, SETUP) != key
+def test_that_other_physics_has_entries_of_its_own(monkeypatch):
+    key = trace_key(MODEL, SETUP, VERSIONS)
+    monkeypatch.setattr(traces, "_own_code", lambda: "changed")
+    assert trace_key(MODEL, SETUP, VERSIONS) != key
+
+
+@pytest.mark.parametrize("package", ["tensorflow", "keras"])
+def test_that_other_versions_have_entries_of_their_own(package):
+    assert trace_key(MODEL, SETUP, {**VERSIONS, package: "9.9"}) != trace_key(MODEL, SETUP, VERSIONS)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
@@ -180,7 +184,7 @@ def test_that_a_folder_that_cannot_be_is_no_error(tmp_path, trace):
 
 
 def test_that_two_writers_leave_one_whole_entry_and_nothing_else(cache, trace):
-    key = trace_key(MODEL, SETUP)
+    key = trace_key(MODEL, SETUP, VERSIONS)
     stop = threading.Event()
     torn: list[str] = []
 

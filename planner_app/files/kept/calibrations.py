@@ -2,9 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 
 import msgspec
@@ -38,10 +37,9 @@ class Calibrations:
         """A file that can't be read is passed over: an estimate does without."""
         return tuple(self._each())
 
-    def find(self, device: str, *, xla: bool) -> Calibration | None:
-        """For the versions that are installed here: memory is another matter with others."""
-        tensorflow, keras = installed("tensorflow"), installed("keras")
-        wanted = (device.casefold(), tensorflow, keras, xla)
+    def find(self, device: str, *, xla: bool, versions: Mapping[str, str]) -> Calibration | None:
+        """For the versions of the Python that workers run in: memory is another matter with others."""
+        wanted = (device.casefold(), versions.get("tensorflow", ""), versions.get("keras", ""), xla)
         return next((each for each in self._each() if _key(each) == wanted), None)
 
     def add(
@@ -130,13 +128,6 @@ def _makes_sense(sample: Sample) -> bool:
     sizes = (sample.estimated_bytes, *sample.measured_bytes)
     others = (sample.outside_bytes or 0, sample.limit_bytes or 0)
     return bool(sample.measured_bytes) and all(0 < n < MOST_BYTES for n in sizes) and max(map(abs, others)) < MOST_BYTES
-
-
-def installed(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _key(calibration: Calibration) -> tuple[str, str, str, bool]:

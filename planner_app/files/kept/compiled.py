@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from planner_app.core.compile.check import Compiled, Program
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Jit, StepSetup
-from planner_app.files.kept.traces import TraceCache, installed_version, trace_key
+from planner_app.files.kept.traces import TraceCache, trace_key
 
 FORMAT = "plimsoll compiled 1"
 COMPILER = ("jax", "jaxlib", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
@@ -29,9 +29,10 @@ class CompileCache(TraceCache):
         self._write(key, "compiled", compiled)
 
 
-def program_key(model: CheckedModel, step: StepSetup, batch: int, jit: Jit) -> str:
+def program_key(model: CheckedModel, step: StepSetup, batch: int, jit: Jit, versions: Mapping[str, str]) -> str:
     """A program depends on what its trace depends on, and on the batch; it names the compiler that will be asked."""
-    return _digest(FORMAT, trace_key(model, step), str(batch), str(jit), *map(installed_version, COMPILER))
+    compiler = (versions.get(name, "") for name in COMPILER)
+    return _digest(FORMAT, trace_key(model, step, versions), str(batch), str(jit), *compiler)
 
 
 def compiled_key(program: str, target: str, versions: Mapping[str, str]) -> str:

@@ -6,9 +6,8 @@ An entry says what it was made from and carries a digest. Whatever does not matc
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
@@ -83,13 +82,16 @@ class TraceCache:
             total -= size
 
 
-def trace_key(model: CheckedModel, setup: StepSetup) -> str:
-    """A trace depends on the configuration, the setup, the user's own code and the versions, and on nothing else."""
+def trace_key(model: CheckedModel, setup: StepSetup, versions: Mapping[str, str]) -> str:
+    """A trace depends on the configuration, the setup, the user's own code and the versions, and on nothing else.
+
+    `versions` are those of the Python that traces: `jobs.versions` knows them.
+    """
     custom = (model.custom or "").rpartition(":")[0] if model.format == "python" else model.custom
     parts = [
         FORMAT,
         _own_code(),
-        *(installed_version(package) for package in ("tensorflow", "keras")),
+        *(versions.get(package, "") for package in ("tensorflow", "keras")),
         msgspec.json.encode(model.config, order="deterministic").hex(),
         msgspec.json.encode(model.compile_config, order="deterministic").hex(),
         model.custom or "",
@@ -112,10 +114,3 @@ def _own_code() -> str:
         for source in sorted((package / folder).rglob("*.py")):
             digest.update(source.read_bytes())
     return digest.hexdigest()
-
-
-def installed_version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""

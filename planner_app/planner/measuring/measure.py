@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib import metadata
 
 import msgspec
 
@@ -23,6 +22,7 @@ from planner_app.gpu.nvml import machine_gpus
 from planner_app.jobs.job import Job, result_of
 from planner_app.jobs.last_words import out_of_memory
 from planner_app.jobs.protocol import Limits, Measure, Progress
+from planner_app.jobs.versions import figures_depend_on
 from planner_app.planner.measuring.pace import Pace
 from planner_app.planner.measuring.place import OF_THE_MACHINE, TENSORFLOW_BYTES, machine_bytes, placed
 
@@ -163,8 +163,7 @@ def _twice_the_weights(model: CheckedModel) -> int:
 def _versions(machine: Machine) -> Versions:
     return Versions(
         plimsoll=__version__,
-        tensorflow=_version("tensorflow"),
-        keras=_version("keras"),
+        **figures_depend_on(),
         python=platform.python_version(),
         driver=machine.driver_version,
     )
@@ -173,10 +172,3 @@ def _versions(machine: Machine) -> Versions:
 def _told_by(run: Run, versions: Versions) -> Versions:
     """The worker's Python may be another one: what it says counts."""
     return replace(versions, tensorflow=run.tensorflow or versions.tensorflow, keras=run.keras or versions.keras)
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""

@@ -22,7 +22,7 @@ def run(data: bytes) -> str:
         for each in store.take_in(written(data, "brought.json")):
             sentence(each)
             calibrated_level(Level(1 << 30, 1 << 29, 1 << 31), each)
-            store.find(each.device, xla=each.xla)
+            store.find(each.device, xla=each.xla, versions={"tensorflow": each.tensorflow, "keras": each.keras})
     except PlannerError as error:
         return refused(error)
     return READ
