@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from planner_app.core.hardware.device import Device
-from planner_app.core.model.setup import Jit, Precision, Setup, parse_optimizer
+from planner_app.core.model.setup import OWN, Jit, Precision, Setup, parse_optimizer
 from planner_app.errors import SetupError
 from planner_app.files.devices.catalogue import find_device
 
@@ -29,7 +29,10 @@ def add_setup(
     if gpus:
         parser.add_argument("--gpus", type=positive, default=1, metavar="N", help="identical GPUs, data-parallel")
     parser.add_argument(
-        "--optimizer", default="adam", metavar="NAME", help='"adam", or with options "sgd:momentum=0.9,nesterov=true"'
+        "--optimizer",
+        default=str(OWN),
+        metavar="NAME",
+        help='"adam", or with options "sgd:momentum=0.9"; default: own, which the model is compiled with',
     )
     if accumulate:
         parser.add_argument(
@@ -41,7 +44,10 @@ def add_setup(
         )
     parser.add_argument("--jit", choices=[str(j) for j in Jit], default="auto", help="XLA; auto decides as Keras does")
     parser.add_argument(
-        "--loss", default="", metavar="NAME", help="a Keras loss; default: the saved one, else mean squared error"
+        "--loss",
+        default="",
+        metavar="NAME",
+        help='"huber", or with options "huber:delta=2"; default: the one the model is compiled with',
     )
     add_sizes(parser)
     parser.add_argument(

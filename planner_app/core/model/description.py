@@ -25,6 +25,8 @@ class CheckedModel:
         compile_config: The saved optimizer, loss and metrics, if there were any.
         sha256: Of the file (of a folder: of its files in order of their names).
         custom: A Python file of the user's with custom classes; for "python", `file.py:function`.
+        data: `file.py:function` of the user's that gives one batch of what the model is trained on.
+        trusted: Installed packages whose registered classes the configuration may name.
     """
 
     name: str
@@ -38,6 +40,8 @@ class CheckedModel:
     weights: tuple[WeightShape, ...] = ()
     custom: str | None = None
     warnings: tuple[str, ...] = ()
+    data: str | None = None
+    trusted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """A model without its weights: what `plimsoll describe` shows and every estimate starts from."""
+    """A model without its weights: what `plimsoll describe` shows and every estimate starts from.
+
+    Attributes:
+        optimizer: What the model is compiled with, in a few words; None if with nothing. So is `loss`.
+        only_batch: The batch size that is written into the model; 0 for any.
+    """
 
     name: str
     class_name: str
@@ -84,6 +93,7 @@ class ModelDescription:
     loss: str | None = None
     unknown_dims: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    only_batch: int = 0
 
     @property
     def params(self) -> int:

@@ -43,9 +43,12 @@ Option = bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """A Keras optimizer by name, with the options that differ from its defaults."""
+    """A Keras optimizer by name, with the options that differ from its defaults.
 
-    name: str = "adam"
+    "own" is the one the model was compiled with, with all its options; Adam where it was compiled with none.
+    """
+
+    name: str = "own"
     options: tuple[tuple[str, Option], ...] = ()
 
     def __str__(self) -> str:
@@ -54,18 +57,28 @@ class Optimizer:
         return f"{self.name}:{','.join(f'{key}={_written(value)}' for key, value in self.options)}"
 
 
+OWN = Optimizer()
+
+
 def parse_optimizer(text: str) -> Optimizer:
     """`adam`, or with options `sgd:momentum=0.9,nesterov=true`."""
+    name, options = parse_named(text, "optimizer")
+    return Optimizer(name.lower(), options)
+
+
+def parse_named(text: str, what: str) -> tuple[str, tuple[tuple[str, Option], ...]]:
+    """A name, and the options behind it: `huber:delta=2`."""
     name, _, rest = text.strip().partition(":")
-    if not name:
-        raise SetupError(f'"{text}" names no optimizer: expected a name as in "adam" or "sgd:momentum=0.9".')
+    if not name.strip():
+        example = '"adam" or "sgd:momentum=0.9"' if what == "optimizer" else '"huber" or "huber:delta=2"'
+        raise SetupError(f'"{text}" does not name a {what}: expected a name as in {example}.')
     options = []
     for pair in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = pair.partition("=")
         if not equals or not key or not value:
-            raise SetupError(f'"{pair}" in optimizer "{text}" is no option: expected name=value, as in momentum=0.9.')
+            raise SetupError(f'"{pair}" in {what} "{text}" is not an option: expected name=value, as in momentum=0.9.')
         options.append((key.strip(), _read(value.strip())))
-    return Optimizer(name.strip().lower(), tuple(sorted(options)))
+    return name.strip(), tuple(sorted(options))
 
 
 def _read(text: str) -> Option:
@@ -95,7 +108,9 @@ class StepSetup:
         freeze: Patterns (as in file names) of layers that are not trained.
         remat: A mode of keras.RematScope, or "" for none.
         sizes: Input sizes by input name, without the batch.
-        loss: A Keras loss, or "" for the saved model's own (mean squared error where it has none).
+        loss: A Keras loss, with options as optimizers have them, or "" for the model's own (mean squared error where it
+            has none).
+        left_to_model: Whether XLA compiles the step is for the model to say, where its author said it.
     """
 
     precision: Precision = Precision.FLOAT32
@@ -108,6 +123,7 @@ class StepSetup:
     remat: str = ""
     sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     loss: str = ""
+    left_to_model: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +189,7 @@ class Setup:
             remat=self.remat,
             sizes=self.sizes,
             loss=self.loss,
+            left_to_model=self.jit is Jit.AUTO,
         )
 
     def with_batch(self, batch: int) -> "Setup":

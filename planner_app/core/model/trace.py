@@ -143,6 +143,7 @@ class StepTrace:
         constants: More of them, which grow with the batch.
         layers: Path and class of every layer, in the model's order.
         xla: The step is compiled by XLA: asked for, and every layer allows it.
+        only_batch: The batch size that is written into the model, and the only one this trace is of; 0 for any.
     """
 
     sources: tuple[Source, ...]
@@ -156,6 +157,7 @@ class StepTrace:
     layers: tuple[tuple[str, str], ...] = ()
     xla: bool = False
     warnings: tuple[str, ...] = field(default=())
+    only_batch: int = 0
 
     def operation(self, number: int) -> Operation:
         count = len(self.operations)

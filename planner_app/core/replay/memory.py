@@ -13,6 +13,7 @@ from planner_app.core.replay.fusion import Fusion, narrow_reductions
 from planner_app.core.replay.liveness import STEPS, Buffers, folded_values, replay
 from planner_app.core.replay.schedule import schedules
 from planner_app.core.replay.thread_pool import thread_pool_order
+from planner_app.errors import SetupError
 
 THREADS = 2  # of the pool, as many as the CPU device that is stood in for has
 # A run goes on for more steps than orders are tried here. What five ordinary processes of each of 56 cases took beyond
@@ -121,9 +122,17 @@ class Memory:
 
     def point(self, batch: int) -> Point:
         if batch not in self._points:
+            self._check_batch(batch)
             work = self._compiled if self.xla else self._on_cpu if self.setup.target == "cpu" else self._on_gpu
             self._points[batch] = work(batch)
         return self._points[batch]
+
+    def _check_batch(self, batch: int) -> None:
+        only = self._traced.only_batch
+        if only and batch != only:
+            raise SetupError(
+                f"The batch size is written into the model: {only}. A batch of {batch} per GPU can't be planned."
+            )
 
     def in_use(self, batch: int) -> list[int] | None:
         """Bytes in use after each move of the last step of `buffers`, in the process that makes the expected peak.

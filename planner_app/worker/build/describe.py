@@ -11,9 +11,9 @@ Report = Callable[[int, int, str], None]
 def describe(request: protocol.Describe, report: Report) -> ModelDescription:
     report(0, 3, "importing TensorFlow")
     from planner_app.worker.build.description import description_of  # seconds, so it is said first
-    from planner_app.worker.build.rebuild import rebuild
+    from planner_app.worker.build.rebuild import rebuilt
 
     report(1, 3, "rebuilding the model")
-    model = rebuild(request.model, sizes=request.sizes or None)
+    made = rebuilt(request.model, sizes=request.sizes or None)
     report(2, 3, "describing the layers")
-    return description_of(model, request.model)
+    return description_of(made.model, request.model, made.data)

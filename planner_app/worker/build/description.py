@@ -9,18 +9,23 @@ import keras
 import tensorflow as tf
 
 from planner_app.core.model.description import CheckedModel, Layer, ModelDescription, TensorShape
+from planner_app.worker.build.expected import has_own_step, loss_name, written_batch
+from planner_app.worker.build.feed import given_feed
 from planner_app.worker.build.inputs import Tensor, inputs_of, outputs_of
+from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.build.saved_weights import first_difference
 from planner_app.worker.build.training_text import loss_text, optimizer_text
 
 BATCH = "batch"
+OWN_LOSS = "the model's own"
 UNKNOWN = "?"  # an unknown size inside the graph; the names of unknown input sizes say where it comes from
 
 
-def description_of(model: keras.Model, checked: CheckedModel) -> ModelDescription:
+def description_of(model: keras.Model, checked: CheckedModel, data: Any = None) -> ModelDescription:
     walk = _Walk(frozenset(id(v) for v in model.trainable_weights))
     layers = tuple(_named_once(walk.layers_of(model, "")))
-    inputs = tuple(_input_shape(tensor) for tensor in inputs_of(model))
+    inputs = tuple(_input_shape(tensor) for tensor in inputs_of(model)) or tuple(_data_shapes(data))
+    training = _training(model, checked)
     unknown = tuple(n for tensor in inputs for n in tensor.shape if isinstance(n, str) and n != BATCH)
     return ModelDescription(
         name=checked.name if checked.format == "python" else model.name,
@@ -34,11 +39,30 @@ def description_of(model: keras.Model, checked: CheckedModel) -> ModelDescriptio
         weight_bytes=sum(layer.weight_bytes for layer in layers),
         keras_version=checked.keras_version,
         sha256=checked.sha256,
-        optimizer=optimizer_text(checked.compile_config),
-        loss=loss_text(checked.compile_config),
+        optimizer=optimizer_text(training, optimizers_of(model)),
+        loss=loss_text(training) or (OWN_LOSS if has_own_step(model) or model.losses else None),
+        only_batch=written_batch(model) or 0,
         unknown_dims=unknown,
         warnings=(*checked.warnings, *_warnings(model, checked, inputs)),
     )
+
+
+def _training(model: keras.Model, checked: CheckedModel) -> Any:
+    """What the model is compiled with, as a file would have it; of a file, what it has."""
+    if checked.compile_config or not model.compiled:
+        return checked.compile_config
+    try:
+        return model.get_compile_config()
+    except (TypeError, ValueError, NotImplementedError, AttributeError):  # a loss that can't be written down, say
+        return {"loss": [loss_name(loss) for loss in keras.tree.flatten(model.loss)]} if model.loss else {}
+
+
+def _data_shapes(data: Any) -> Iterator[TensorShape]:
+    """Of a model that does not say what it takes: what its author trains it on."""
+    if data is not None:
+        for slot in given_feed(data).slots:
+            shape = tuple(BATCH if n is None else UNKNOWN if n < 0 else n for n in slot.shape)
+            yield TensorShape(slot.name, shape, slot.dtype)
 
 
 @dataclass
@@ -156,5 +180,8 @@ def _warnings(model: keras.Model, checked: CheckedModel, inputs: tuple[TensorSha
     for tensor in inputs:
         if tensor.dtype == "string":
             yield f"Input {tensor.name!r} takes text, which stays in the host's memory and is not counted on a GPU."
-    if not inputs:
+    batch = written_batch(model)
+    if batch:
+        yield f"The batch size is written into the model: {batch}. Only that one can be planned."
+    if not inputs and not has_own_step(model):
         yield "The model does not say what it takes: its inputs' shapes must be given."

@@ -35,32 +35,63 @@ def outputs_of(model: keras.Model) -> tuple[Tensor, ...]:
     return tuple(_tensor(t, f"output_{n}") for n, t in enumerate(_symbolic_outputs(model)))
 
 
+def input_structure(model: keras.Model) -> Any:
+    """Places for the model's inputs, nested as it takes them, in the order of `inputs_of` when flattened."""
+    graph = _graph(model)
+    if graph is not None:
+        structure = graph._inputs_struct
+        only = isinstance(structure, (list, tuple)) and len(structure) == 1
+        return keras.tree.map_structure(lambda _: 0, structure[0] if only else structure)
+    shapes = _given_shapes(model)
+    if isinstance(shapes, Mapping):
+        return dict.fromkeys(map(str, sorted(shapes)), 0)
+    return [0] * len(shapes) if isinstance(shapes, list) else 0
+
+
+def output_structure(model: keras.Model) -> Any:
+    """The model's outputs as Keras tensors, nested as it gives them."""
+    graph = _graph(model)
+    if graph is not None:
+        return graph._outputs_struct
+    return model.compute_output_spec(symbolic_inputs(model)) if inputs_of(model) else []
+
+
 def symbolic_inputs(model: keras.Model) -> Any:
     """Keras tensors of the shapes the model was built with, in the structure its `call` expects."""
-    if getattr(model, "inputs", None):
-        return model.inputs if len(model.inputs) > 1 else model.inputs[0]
-    tensors = {t.name: keras.KerasTensor(t.shape, dtype=t.dtype) for t in inputs_of(model)}
-    return next(iter(tensors.values())) if len(tensors) == 1 else tensors
+    tensors = [keras.KerasTensor(t.shape, dtype=t.dtype) for t in inputs_of(model)]
+    return keras.tree.pack_sequence_as(input_structure(model), tensors)
+
+
+def _graph(model: keras.Model) -> Any:
+    if isinstance(model, keras.Sequential):
+        return model._functional
+    return model if getattr(model, "inputs", None) and hasattr(model, "_inputs_struct") else None
 
 
 def _symbolic_outputs(model: keras.Model) -> list[Any]:
-    given = symbolic_inputs(model)
-    if isinstance(given, dict) and not given:
-        return []
-    return list(keras.tree.flatten(model.compute_output_spec(given)))
+    return list(keras.tree.flatten(output_structure(model)))
 
 
-def _build_shapes(model: keras.Model) -> dict[str, tuple[int | None, ...]]:
+def _given_shapes(model: keras.Model) -> Any:
     """A model of the user's class remembers the shapes its `build` was given: one, or one for each argument."""
     shapes = model._build_shapes_dict or {}
     if len(shapes) == 1:
         only = next(iter(shapes.values()))
         if isinstance(only, Mapping):
-            return {str(name): tuple(shape) for name, shape in only.items()}
+            return dict(only)
         if only and isinstance(only[0], (list, tuple)):
-            return {f"input_{n}": tuple(shape) for n, shape in enumerate(only)}
-        return {"input": tuple(only)} if only else {}
-    return {str(name).removesuffix("_shape"): tuple(shape) for name, shape in shapes.items() if shape}
+            return [tuple(shape) for shape in only]
+        return tuple(only) if only else []
+    return {str(name).removesuffix("_shape"): tuple(shape) for name, shape in shapes.items() if shape} or []
+
+
+def _build_shapes(model: keras.Model) -> dict[str, tuple[int | None, ...]]:
+    shapes = _given_shapes(model)
+    if isinstance(shapes, Mapping):
+        return {str(name): tuple(shapes[name]) for name in sorted(shapes)}
+    if isinstance(shapes, list):
+        return {f"input_{n}": shape for n, shape in enumerate(shapes)}
+    return {"input": shapes}
 
 
 def _producer(tensor: Any) -> str:

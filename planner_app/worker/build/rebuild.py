@@ -8,22 +8,38 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras.src.legacy.saving import saving_utils
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.worker.build import edit_config
 from planner_app.worker.build import user_code
+from planner_app.worker.build.compiled import automatic_jit, compile_as_saved
+from planner_app.worker.build.expected import has_own_step
+from planner_app.worker.build.feed import given_feed
+from planner_app.worker.build.inputs import inputs_of
 from planner_app.worker.build.long_models import built_once
+from planner_app.worker.build.said import line
 from planner_app.worker.build.valueless import without_values
 
 TAKEN_BY_EVERY_LAYER = {"batch_input_shape", "batch_shape", "input_shape", "dtype", "trainable", "name"}
+BUILT_WITH_BATCH = 2
 PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16", "bfloat16", "float16", "float64")
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A model, and one batch of what it is trained on or specs of it: None where its author does not say."""
+
+    model: keras.Model
+    data: Any = None
 
 
 def rebuild(
@@ -33,7 +49,18 @@ def rebuild(
     sizes: Mapping[str, Sequence[int]] | None = None,
     values: bool = False,
 ) -> keras.Model:
-    """The model without its weights, not compiled.
+    """The model without its weights, compiled as its author did it, if it was."""
+    return rebuilt(model, precision=precision, sizes=sizes, values=values).model
+
+
+def rebuilt(
+    model: CheckedModel,
+    *,
+    precision: str | None = None,
+    sizes: Mapping[str, Sequence[int]] | None = None,
+    values: bool = False,
+) -> Rebuilt:
+    """The model, and what its author says it is trained on.
 
     Args:
         model: What the reader took out of the file.
@@ -44,12 +71,16 @@ def rebuild(
     if precision is not None and precision not in PRECISIONS:
         raise SetupError(f"{precision!r} is no precision: expected one of {', '.join(PRECISIONS)}.")
     _set_defaults(precision)
-    with warnings.catch_warnings(), nullcontext() if values else without_values():
+    with warnings.catch_warnings(), automatic_jit(), nullcontext() if values else without_values():
         warnings.simplefilter("ignore")  # Keras' advice to the author of a model; ours go into the description
-        built = _from_function(model, precision) if model.format == "python" else _from_config(model, precision, sizes)
-        if model.format == "python" and sizes:
-            built = _resized(built, sizes)
-        return _checked_built(built, model, sizes)
+        if model.format == "python":
+            built = _with_data(_from_function(model, precision), model)
+            return _checked_built(replace(built, model=_resized(built.model, sizes or {})), model, sizes or {})
+        custom = _custom_objects(model)
+        with keras.saving.custom_object_scope(custom):
+            built = _checked_built(_with_data(_from_config(model, precision, sizes, custom), model), model, sizes or {})
+            compile_as_saved(built.model, model)
+        return built
 
 
 def _set_defaults(precision: str | None) -> None:
@@ -63,8 +94,9 @@ def _set_defaults(precision: str | None) -> None:
     keras.config.set_dtype_policy(floatx)
 
 
-def _from_config(model: CheckedModel, precision: str | None, sizes: Mapping[str, Sequence[int]] | None) -> Any:
-    custom = _custom_objects(model)
+def _from_config(
+    model: CheckedModel, precision: str | None, sizes: Mapping[str, Sequence[int]] | None, custom: dict[str, Any]
+) -> Any:
     with _explained(), built_once():
         config = edit_config.without_training(model.config)
         config = _with_shapes(config, sizes or {})
@@ -81,9 +113,9 @@ def _with_shapes(config: dict[str, Any], sizes: Mapping[str, Sequence[int]]) -> 
         return config
     if edit_config.input_shapes(config):
         return edit_config.with_sizes(config, sizes)
-    if len(sizes) > 1:
-        raise SetupError(f"The model has one input of unknown shape; sizes for {len(sizes)} came: {', '.join(sizes)}.")
     dims = list(next(iter(sizes.values())))
+    if len(sizes) > 1:
+        return config  # a class that makes its own inputs: what it leaves open is filled when its step is traced
     if config.get("class_name") == "Sequential":
         return edit_config.with_input_layers(config, dims)
     return {**config, "build_config": {"input_shape": [None, *dims]}}  # a class of the user's: it builds itself
@@ -153,27 +185,69 @@ def _from_function(model: CheckedModel, precision: str | None) -> Any:
         keras.config.set_dtype_policy(keras.config.floatx())
 
 
-def _resized(built: Any, sizes: Mapping[str, Sequence[int]]) -> Any:
-    """A model that a user's function made, with other input sizes: through its own configuration."""
+def _with_data(built: Any, model: CheckedModel) -> Rebuilt:
+    """Functions may return the model together with a batch: `model, (x, y)`."""
+    data = None
+    if isinstance(built, (tuple, list)) and built and isinstance(built[0], keras.Model):
+        built, data = built[0], built[1] if len(built) == 2 else tuple(built[1:])
     if not isinstance(built, keras.Model):
+        raise ModelError(f"{model.name!r} gave a {type(built).__name__}, expected a keras.Model.")
+    if model.data is not None:
+        data = user_code.call_function(model.data)
+    return Rebuilt(built, data)
+
+
+def _resized(built: keras.Model, sizes: Mapping[str, Sequence[int]]) -> keras.Model:
+    """A model that a user's function made, with other input sizes than its own: through its own configuration.
+
+    Sizes that the model leaves open are filled when its step is traced, as they are when it is trained.
+    """
+    known = {tensor.name: tensor.shape[1:] for tensor in inputs_of(built)}
+    unknown = [name for name in sizes if name not in known]
+    if known and unknown:
+        raise SetupError(f"The model has no input named {unknown[0]!r}: its inputs are {', '.join(known)}.")
+    if all(_is_open(known.get(name, ()), dims) for name, dims in sizes.items()):
         return built
     custom = {type(layer).__name__: type(layer) for layer in built._flatten_layers()}
     with _explained():
         config = edit_config.without_training(keras.saving.serialize_keras_object(built))
-        return _deserialized(_with_shapes(config, sizes), custom, legacy=False)
+        resized = _deserialized(_with_shapes(config, sizes), custom, legacy=False)
+    if built.compiled:
+        resized.compile(**built._compile_config.config)
+    return resized
 
 
-def _checked_built(built: Any, model: CheckedModel, sizes: Mapping[str, Sequence[int]] | None) -> keras.Model:
-    if not isinstance(built, keras.Model):
-        raise ModelError(f"{model.name!r} gave a {type(built).__name__}, expected a keras.Model.")
-    if not built.built and sizes and len(sizes) == 1:
+def _is_open(shape: Sequence[int | None], dims: Sequence[int]) -> bool:
+    return not shape or (
+        len(shape) == len(dims) and all(size in (None, wanted) for size, wanted in zip(shape, dims, strict=True))
+    )
+
+
+def _checked_built(rebuilt: Rebuilt, model: CheckedModel, sizes: Mapping[str, Sequence[int]]) -> Rebuilt:
+    built = rebuilt.model
+    if built.built or inputs_of(built):
+        return rebuilt
+    if rebuilt.data is not None:
+        _build_on(built, rebuilt.data)
+    elif sizes and len(sizes) == 1:
         built.build((None, *next(iter(sizes.values()))))
-    if not built.built:
+    if not built.built and not has_own_step(built):
         raise ModelError(
-            f"{model.name!r} does not say the shape of its input. Give it, as in --set input=28,28,1, "
-            "or save the model after it has been built."
+            f"{model.name!r} does not say the shape of its input. Give it, as in --set input=28,28,1, give a batch of "
+            "data with --data file.py:function, or save the model after it has been built."
         )
-    return built
+    return rebuilt
+
+
+def _build_on(model: keras.Model, data: Any) -> None:
+    """By its first call, as training does it. A model that only its own step calls is built by that."""
+    structure = given_feed(data).specs(BUILT_WITH_BATCH)
+    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(structure)
+    try:
+        tf.function(lambda x: model(x), autograph=False).get_concrete_function(inputs)
+    except (NotImplementedError, ValueError, TypeError, tf.errors.OpError) as error:
+        if not has_own_step(model):
+            raise ModelError(f"The model can't be called on the data: {line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

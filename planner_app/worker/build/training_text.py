@@ -1,6 +1,6 @@
 """What was saved of a model's training, as a person would say it: "Adam (learning_rate 0.001)"."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner_app.foreign_text import for_line
@@ -9,8 +9,15 @@ MAX_CHARACTERS = 200
 TOLD = ("learning_rate", "momentum", "weight_decay", "clipnorm", "ema_momentum", "gradient_accumulation_steps")
 
 
-def optimizer_text(training: Mapping[str, Any] | None) -> str | None:
-    """The optimizer with the options that matter. Keras 3 calls the entry `optimizer`, Keras 2 `optimizer_config`."""
+def optimizer_text(training: Mapping[str, Any] | None, others: Sequence[Any] = ()) -> str | None:
+    """The optimizer with the options that matter. Keras 3 calls the entry `optimizer`, Keras 2 `optimizer_config`.
+
+    Args:
+        others: The optimizers that the model has. Where there are several, they are all named.
+    """
+    used = [other for other in others if other.built] or list(others)
+    if len(others) > 1:
+        return _short(", ".join(type(other).__name__ for other in used))
     saved = (training or {}).get("optimizer") or (training or {}).get("optimizer_config")
     if not isinstance(saved, Mapping):
         return _short(_name(saved))

@@ -35,11 +35,11 @@ def lower(request: protocol.Lower, report: Report) -> Program:
     from planner_app.worker.graph.step import as_run, build, trace_step
 
     report(1, 4, "rebuilding the model")
-    model = build(request.model, request.setup)
-    warnings = _recurrent(model, as_run, request)
+    made = build(request.model, request.setup)
+    warnings = _recurrent(made, as_run, request)
     report(2, 4, "tracing the training step")
-    step = trace_step(model, request.batch, compiled=True)
-    names = Attribution(model)
+    step = trace_step(made, request.batch, compiled=True)
+    names = Attribution(made.model)
     report(3, 4, "turning it into a program for XLA")
     try:
         reserve(step.graph.variables)
@@ -76,12 +76,12 @@ def _hlo(step: Any) -> str:
     return NUMBERED.sub(r"\1", PLACES.sub("", text))
 
 
-def _recurrent(model: Any, as_run: Callable[..., Any], request: protocol.Lower) -> list[str]:
+def _recurrent(made: Any, as_run: Callable[..., Any], request: protocol.Lower) -> list[str]:
     """Keras compiles a model by itself only if every layer allows it; asked to, it compiles what it can."""
-    found, _ = as_run(model, replace(request.setup, xla=True))
+    found, _ = as_run(made, replace(request.setup, xla=True))
     if found.xla:
         return []
-    layers = ", ".join(layer.name for layer in model._flatten_layers(include_self=False) if _refuses(layer))
+    layers = ", ".join(layer.name for layer in made.model._flatten_layers(include_self=False) if _refuses(layer))
     if request.jit is not Jit.ON:
         raise SetupError(
             f"Keras does not compile a model with {layers}, so XLA makes no program of its step: "

@@ -47,7 +47,7 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
     trace = _followed(graph, sources, variables, take_turns=not setup.xla)
     if setup.target == "cpu" and not setup.xla:
         trace = _with_crowding(trace, graph, meta_graph(graph.definition, run))
-    return replace(trace, layers=names.layers, xla=setup.xla)
+    return replace(trace, layers=names.layers, xla=setup.xla, only_batch=traced.made.feed.batch or 0)
 
 
 def _graph(traced: Traced, meta: Any, setup: StepSetup) -> Graph:
@@ -145,7 +145,7 @@ def _variables(graph: Graph, captured: dict[str, Any], names: Attribution) -> di
             continue
         dtype = tf.as_dtype(node.definition.attr["dtype"].type)
         shape = tuple(tf.TensorShape(node.definition.attr["shape"].shape).as_list())
-        if node.name.startswith(INPUT_PREFIX) and node.name not in captured:
+        if node.name.startswith(INPUT_PREFIX) and not isinstance(captured.get(node.name), tf.Variable):
             found[node.name] = (shape, dtype, Role.INPUT, "")
         else:
             variable = captured[node.name]

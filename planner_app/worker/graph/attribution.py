@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from planner_app.core.model.trace import Phase, Role
+from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.graph.replicas import SCOPE as REDUCTION
 
 GRADIENTS = "gradient_tape/"
@@ -24,18 +25,17 @@ class Attribution:
         self.layers = tuple((path, kind) for path, kind in named.values())
         self._layers = {name: path for name, (path, _) in named.items()}
         self._last = _output_layer(model)
-        optimizer = model.optimizer
-        self._updater = str(optimizer.name)
-        self._updates = {
-            f"{optimizer.name}/",
-            *(f"{o.name}/" for o in (getattr(optimizer, "inner_optimizer", None),) if o),
-        }
+        optimizers = optimizers_of(model)
+        self._updater = str(optimizers[0].name) if optimizers else ""
+        inner = [o.inner_optimizer for o in optimizers if getattr(o, "inner_optimizer", None)]
+        self._updates = {f"{optimizer.name}/" for optimizer in (*optimizers, *inner)}
         self._trainable = {id(v.value) for v in model.trainable_variables}
         self._frozen = {id(v.value) for v in model.non_trainable_variables}
-        self._optimizer = {id(v.value) for v in optimizer.variables}
+        slots_of = [v for optimizer in optimizers for v in optimizer.variables]
+        self._optimizer = {id(v.value) for v in slots_of}
         self._owner = {id(v.value): path for path, v in _owned(model, self._layers)}
         slots = {v.path.replace("/", "_"): self._owner.get(id(v.value), "") for v in model.trainable_variables}
-        for variable in optimizer.variables:
+        for variable in slots_of:
             self._owner[id(variable.value)] = _slot_owner(variable.path, slots)
 
     def phase(self, name: str) -> Phase:

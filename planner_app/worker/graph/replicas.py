@@ -14,13 +14,14 @@ SCOPE = "all_reduce"
 class Reduction:
     """cross_device_utils.py: gradients are packed into one buffer, reduced in place and split again.
 
-    Takes the place of an optimizer's own reduction and remembers what goes in and comes out, so that one trace serves
+    Takes the place of the optimizers' own reduction and remembers what goes in and comes out, so that one trace serves
     one GPU and several.
     """
 
-    def __init__(self, optimizer: Any) -> None:
+    def __init__(self, optimizers: Iterable[Any]) -> None:
         self._ends: dict[str, str] = {}
-        optimizer._all_reduce_sum_gradients = self._reduce
+        for optimizer in optimizers:
+            optimizer._all_reduce_sum_gradients = self._reduce
 
     def _reduce(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         pairs = list(grads_and_vars)

@@ -9,10 +9,13 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_graph_pb2, rewriter_config_pb2
 from tensorflow.python.grappler import _pywrap_tf_optimizer, cluster
 
+from planner_app.errors import ModelError
+
 TASK = "/job:localhost/replica:0/task:0"
 CPU = f"{TASK}/device:CPU:0"
 GPU = f"{TASK}/device:GPU:0"
 INPUT_PREFIX = "input_"
+LARGE_ELEMENTS = 1024  # tensors from outside that are data, not numbers: they lie there as inputs do
 
 
 def step_graph(step: Any) -> tuple[Any, dict[str, Any]]:
@@ -29,13 +32,26 @@ def step_graph(step: Any) -> tuple[Any, dict[str, Any]]:
         if node.name in arguments:
             _read_input(graph, node, arguments[node.name])
         elif node.name in captured and captured[node.name].dtype == tf.resource:
-            variables[node.name] = variable = by_handle[id(captured[node.name])]
+            variables[node.name] = variable = _variable(captured[node.name], by_handle)
             _make_handle(node, node.name, variable.dtype, variable.shape)
+        elif node.name in captured and captured[node.name].shape.num_elements() >= LARGE_ELEMENTS:
+            variables[INPUT_PREFIX + node.name] = captured[node.name]
+            _read_input(graph, node, captured[node.name])
         elif node.name in captured:
             _make_constant(node, captured[node.name])
     run = [o.name for o in step.graph.get_operations() if o.type.startswith("Assign")]
     run += [t.op.name for t in step.graph.outputs] + [o.name for o in step.graph.control_outputs]
+    run += [name for name in arguments if not step.graph.get_operation_by_name(name).outputs[0].consumers()]
     return meta_graph(graph, list(dict.fromkeys(run))), variables
+
+
+def _variable(handle: Any, by_handle: dict[int, Any]) -> Any:
+    if id(handle) not in by_handle:
+        raise ModelError(
+            "The training step uses a resource of TensorFlow's that is not a variable (a lookup table, say) outside of "
+            "Keras' own layers, so it can't be estimated: use keras.layers.StringLookup or IntegerLookup instead."
+        )
+    return by_handle[id(handle)]
 
 
 def meta_graph(graph: Any, run: list[str]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,11 +14,12 @@ from tensorflow.python.framework import ops
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import StepSetup
+from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.graph.nodes import Graph
 from planner_app.worker.graph.repeated import repeated_updates
 from planner_app.worker.graph.replicas import Reduction
 from planner_app.worker.graph.rewrite import step_graph
-from planner_app.worker.graph.step import build, trace_batch, trace_step
+from planner_app.worker.graph.step import Trainable, build, trace_batch, trace_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,17 @@ class Traced:
     compiled: The graph that XLA gets, of a step on several GPUs or on one, once it was made.
     """
 
-    model: keras.Model
+    made: Trainable
     step: bytes
     captured: dict[str, Any]
     batch: int
     prime: int
     reduction: Reduction | None
     compiled: dict[bool, Graph] = field(default_factory=dict)
+
+    @property
+    def model(self) -> keras.Model:
+        return self.made.model
 
 
 _last: dict[tuple[bytes, StepSetup], Traced] = {}
@@ -49,15 +54,19 @@ def traced(checked: CheckedModel, setup: StepSetup, identity: bytes, report: Cal
     if key not in _last:
         _last.clear()
         report(1, 5, "rebuilding the model")
-        model = build(checked, setup)
-        reduction = Reduction(model.optimizer) if setup.replicated or _can_be_replicated(setup) else None
+        made = build(checked, setup)
+        optimizers = optimizers_of(made.model)
+        reduction = Reduction(optimizers) if setup.replicated or _can_be_replicated(setup) else None
         report(2, 5, "tracing the training step")
-        batch, prime = trace_batch(model)
-        with repeated_updates(model.optimizer), _without_stacks():
-            step = trace_step(model, batch)
+        batch, prime = trace_batch(made)
+        with ExitStack() as stack:
+            for optimizer in optimizers:
+                stack.enter_context(repeated_updates(optimizer))
+            stack.enter_context(_without_stacks())
+            step = trace_step(made, batch)
         meta, captured = step_graph(step)
         del step
-        _last[key] = Traced(model, meta.SerializeToString(), captured, batch, prime, reduction)
+        _last[key] = Traced(made, meta.SerializeToString(), captured, batch, prime, reduction)
         gc.collect()  # the function's graph is full of cycles
     return _last[key]
 

@@ -27,7 +27,7 @@ def trace(request: protocol.Trace, report: Report) -> StepTrace:
     _collect_seldom()
     identity = sha256(msgspec.json.encode(request.model)).digest()
     made = traced(request.model, request.setup, identity, report)
-    setup, warnings = as_run(made.model, request.setup)
+    setup, warnings = as_run(made.made, request.setup)
     found = assemble(made, setup, report)
     return replace(found, warnings=(*found.warnings, *warnings))
 

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from planner_app.core.model.setup import Setup
-from planner_app.worker.build.inputs import inputs_of, outputs_of
-from planner_app.worker.build.synthetic import arrays
-from planner_app.worker.graph.step import as_data
+from planner_app.worker.graph.step import Trainable
 from planner_app.worker.measure.exhausted import NoRoom
 
 
 class AsTrained:
     """A compiled model with its batch on the device, or one batch on each of several."""
 
-    def __init__(self, model: keras.Model, setup: Setup, strategy: Any) -> None:
-        self._model, self._setup, self._strategy = model, setup, strategy
+    def __init__(self, made: Trainable, setup: Setup, strategy: Any) -> None:
+        self._model, self._feed = made.model, made.feed
+        self._setup, self._strategy = setup, strategy
         self._data: Any = None
 
     def load(self) -> None:
@@ -43,9 +43,9 @@ class AsTrained:
     @property
     def step(self) -> Callable[[], None]:
         def run() -> None:
-            logs = self._model.train_function(iter([self._data]))
+            logs = self._model.train_function(iter([self._data] * (self._model.steps_per_execution or 1)))
             for value in keras.tree.flatten(logs):
-                float(value)  # waits until the step is over
+                np.asarray(value)  # waits until the step is over
 
         return run
 
@@ -56,20 +56,21 @@ class AsTrained:
         return lambda: self._model.fit(dataset, epochs=1, verbose=0)
 
     def _batch(self, samples: int) -> Any:
-        inputs, targets = arrays(self._model, samples)
-        names = ([t.name for t in inputs_of(self._model)], [t.name for t in outputs_of(self._model)])
+        arrays = keras.tree.flatten(self._feed.arrays(samples))
+        slots = keras.tree.flatten(self._feed.structure)
         tensors = [
-            [_copied(array, word, name) for array, name in zip(part, some, strict=True)]
-            for part, word, some in zip((inputs, targets), ("input", "target of"), names, strict=True)
+            None if slot is None else _copied(array, slot.name) for array, slot in zip(arrays, slots, strict=True)
         ]
-        return as_data(self._model, *tensors)
+        return keras.tree.pack_sequence_as(self._feed.structure, tensors)
 
 
-def _copied(array: Any, word: str, layer: str) -> Any:
+def _copied(array: Any, name: str) -> Any:
     """The array on the device. Zeros first, which TensorFlow says it has no room for; a copy it would not survive."""
-    if array.dtype.kind != "S":
+    if array.dtype.kind not in "SO":
         try:
             tf.zeros(array.shape, array.dtype)
         except tf.errors.ResourceExhaustedError as error:
-            raise NoRoom(f"{word} {layer}", layer, array.shape, str(array.dtype), array.nbytes) from error
+            part = name.removeprefix("target of ")
+            what = name if part != name else f"input {name}"
+            raise NoRoom(what, part, array.shape, str(array.dtype), array.nbytes) from error
     return tf.constant(array)

@@ -13,11 +13,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from planner_app.worker.build.synthetic import arrays
 from planner_app.worker.build.valueless import SMALLEST_WITHOUT_VALUE
 from planner_app.worker.graph.attribution import Attribution
 from planner_app.worker.graph.rewrite import INPUT_PREFIX, step_graph
-from planner_app.worker.graph.step import trace_step
+from planner_app.worker.graph.step import Trainable, trace_step
 from planner_app.worker.measure.exhausted import NoRoom
 from planner_app.worker.measure.settled import optimized, session_options, settled
 
@@ -28,15 +27,17 @@ ONE_BY_ONE = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)
 class OneByOne:
     """One model's step in a session of its own, which holds the only copy of the variables."""
 
-    def __init__(self, model: keras.Model, batch: int, about: Attribution) -> None:
-        step = trace_step(model, batch)
+    def __init__(self, made: Trainable, batch: int) -> None:
+        step = trace_step(made, batch)
         meta, variables = step_graph(step)
         run = list(meta.collection_def["train_op"].node_list.value)
         values = {name: _value(variable) for name, variable in variables.items()}
-        given = [t.op.name for t in step.graph.inputs if INPUT_PREFIX + t.op.name in _names(meta)]
-        data = [array for part in arrays(model, batch) for array in part]
+        there = _names(meta) - values.keys()
+        given = [t.op.name for t in step.graph.inputs if INPUT_PREFIX + t.op.name in there]
+        data = [array for array in keras.tree.flatten(made.feed.arrays(batch)) if array is not None]
         values |= {INPUT_PREFIX + name: array for name, array in zip(given, data, strict=True)}
         self._values: dict[str, Any] = values
+        about = Attribution(made.model)
         self._layers = {name: about.owner(variable) for name, variable in variables.items()}
         self._graph = tf.Graph()
         with self._graph.as_default():
@@ -99,6 +100,8 @@ def _names(meta: Any) -> set[str]:
 
 def _value(variable: Any) -> Any:
     shape = variable.shape.as_list()
+    if not isinstance(variable, tf.Variable):
+        return variable.numpy()
     if np.prod(shape or [1]) < SMALLEST_WITHOUT_VALUE:
         return variable.numpy()
     small = np.random.default_rng(0).random(shape, dtype="float32") * 0.02  # so that no gradient overflows

@@ -42,7 +42,7 @@ class _Measuring:
         self._devices = devices
         self._during = "building the model"
         self._oom: OutOfMemory | None = None
-        self._about: Any = None
+        self._made: Any = None
         self._steps: list[Step] = []
         self._notes: tuple[str, ...] = ()
         self._count = request.fits or request.steps
@@ -57,8 +57,8 @@ class _Measuring:
         from planner_app.worker.measure.one_by_one import OneByOne
 
         with self._guarded():
-            model = self._built(values=False)
-            steps = OneByOne(model, self._request.setup.per_gpu_batch, self._about)
+            made = self._built(values=False)
+            steps = OneByOne(made, self._request.setup.per_gpu_batch)
         if self._oom is not None:
             return self._ended()
         with watched() as allocations, self._guarded():
@@ -85,8 +85,8 @@ class _Measuring:
         from planner_app.worker.measure.as_trained import AsTrained
 
         with self._guarded():
-            model = self._built(values=True)
-            steps = AsTrained(model, self._request.setup, self._strategy)
+            made = self._built(values=True)
+            steps = AsTrained(made, self._request.setup, self._strategy)
             self._load(steps.load)
             run = steps.fit(self._request.steps) if self._request.fits else steps.step
             probe = self._probe()
@@ -102,7 +102,7 @@ class _Measuring:
         self._check_watched(allocations)
         last = max((event.step for event in allocations), default=0)
         return self._ended(
-            xla=bool(model.jit_compile),
+            xla=bool(made.model.jit_compile),
             limit_bytes=max((event.limit_bytes for event in allocations), default=None),
             timeline=timeline(allocations, last, self._devices[0], self._about),
             kept_bytes=kept_bytes(allocations) if self._request.grows else None,
@@ -117,7 +117,6 @@ class _Measuring:
             )
 
     def _built(self, *, values: bool) -> Any:
-        from planner_app.worker.graph.attribution import Attribution
         from planner_app.worker.graph.step import build
 
         setup, place = self._request.setup, self._request.place
@@ -127,9 +126,16 @@ class _Measuring:
         with scope:
             # Precisions that take the same memory share a trace, not a measurement: kernels are other ones.
             step = replace(setup.step(target), precision=setup.precision)
-            model = build(self._request.model, step, values=values, jit=jit, accumulate=max(2, setup.accumulate))
-        self._about = Attribution(model)
-        return model
+            made = build(self._request.model, step, values=values, jit=jit, accumulate=max(2, setup.accumulate))
+        self._made = made
+        return made
+
+    @property
+    def _about(self) -> Any:
+        """Whose variables and operations are whose. A step of the model's own makes some of them when it first runs."""
+        from planner_app.worker.graph.attribution import Attribution
+
+        return Attribution(self._made.model) if self._made is not None else None
 
     def _load(self, load: Callable[[], None]) -> None:
         self._during = "loading the weights and the batch"
@@ -161,7 +167,8 @@ class _Measuring:
             if not is_out_of_memory(error):
                 self._blame_the_gpu()
                 raise
-            layer_of = self._about.layer_or_part if self._about is not None else lambda _: ""
+            about = self._about
+            layer_of = about.layer_or_part if about is not None else lambda _: ""
             self._oom = out_of_memory(error, self._during, layer_of)
 
     def _blame_the_gpu(self) -> None:
