@@ -6,6 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.model.setup import OWN, Setup
+from planner_app.core.model.trace import Trained
 from planner_app.reports.verdict_text import verdict_text
 from planner_app.units import format_bytes
 
@@ -36,11 +38,27 @@ def _verdict(result: Estimate) -> Text:
     batch = f"batch {setup.batch}"
     if setup.per_gpu_batch != setup.batch:
         batch += f" ({setup.per_gpu_batch} on each GPU at a time)"
-    parts = [batch, str(setup.precision), str(setup.optimizer)]
+    parts = [batch, str(setup.precision), *trained_with(setup, result.trained)]
     parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} steps added up"] * (setup.accumulate > 1)
     parts.append("compiled by XLA (fusion-aware estimate)" if result.xla else "without XLA")
     text.append(", ".join(parts) + "\n", style="not bold dim")
+    for each in result.trained.assumed:
+        text.append(f"assumed: {each}\n", style="not bold yellow")
     return text
+
+
+def trained_with(setup: Setup, trained: Trained) -> list[str]:
+    """Optimizer and loss, and that they are the model's, where the setup leaves them to it."""
+    if setup.optimizer != OWN:
+        optimizer = str(setup.optimizer)
+    else:
+        optimizer = _from_model(trained.optimizer or str(setup.optimizer), "optimizer", trained)
+    loss = f"loss {setup.loss}" if setup.loss else _from_model(f"loss {trained.loss}", "loss", trained)
+    return [optimizer, loss] if setup.loss or trained.loss else [optimizer]
+
+
+def _from_model(words: str, what: str, trained: Trained) -> str:
+    return words if any(each.startswith(what) for each in trained.assumed) else f"{words} from the model"
 
 
 def _terms(result: Estimate) -> Table:

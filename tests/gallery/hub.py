@@ -4,8 +4,6 @@ import keras
 import keras_hub
 
 models = keras_hub.models
-TEXT = {"token_ids": (32,), "padding_mask": (32,)}
-SEGMENTS = TEXT | {"segment_ids": (32,)}
 SMALL = {"vocabulary_size": 1000, "num_layers": 2, "num_heads": 2, "hidden_dim": 32, "intermediate_dim": 64}
 
 
@@ -154,9 +152,7 @@ def mit_segmenter():
 
 
 def vgg_classifier():
-    backbone = models.VGGBackbone(
-        stackwise_num_repeats=[1, 1], stackwise_num_filters=[8, 16], image_shape=(32, 32, 3)
-    )
+    backbone = models.VGGBackbone(stackwise_num_repeats=[1, 1], stackwise_num_filters=[8, 16], image_shape=(32, 32, 3))
     return models.VGGImageClassifier(backbone=backbone, num_classes=10)
 
 
@@ -164,21 +160,3 @@ def whisper_backbone():
     model = models.WhisperBackbone(**SMALL, num_mels=20, max_encoder_sequence_length=32, max_decoder_sequence_length=16)
     model.compile(optimizer="adam", loss="mse")
     return model
-
-
-SIZES = {
-    "bert_classifier": SEGMENTS,
-    "albert_classifier": SEGMENTS,
-    "roberta_masked_lm": TEXT | {"mask_positions": (5,)},
-    "distil_bert_classifier": TEXT,
-    "deberta_classifier": TEXT,
-    "electra_backbone": SEGMENTS,
-    "f_net_classifier": {"token_ids": (32,), "segment_ids": (32,)},
-    "t5_backbone": {f"{part}_{name}": (16,) for part in ("encoder", "decoder") for name in TEXT},
-    "bart_seq2seq": {f"{part}_{name}": (16,) for part in ("encoder", "decoder") for name in TEXT},
-    "whisper_backbone": {
-        "encoder_features": (32, 20), "decoder_token_ids": (16,), "decoder_padding_mask": (16,)
-    },
-} | dict.fromkeys(
-    "gpt2_lm opt_lm bloom_lm gemma_lm gemma_lora llama_lm mistral_lm qwen_lm".split(), TEXT
-)  # fmt: skip

@@ -55,11 +55,11 @@ def text_front_end():
 
 def tabular_front_end():
     city, age = keras.Input((1,), dtype="string", name="city"), keras.Input((1,), name="age")
-    code = layers.StringLookup(vocabulary=["rome", "oslo", "lima"], output_mode="one_hot")(city)
+    code = layers.Flatten()(layers.Embedding(4, 3)(layers.StringLookup(vocabulary=["rome", "oslo", "lima"])(city)))
     bucket = layers.Embedding(8, 4)(layers.Discretization(bin_boundaries=[18.0, 30.0, 60.0])(age))
     x = layers.Concatenate()([code, layers.Flatten()(bucket), layers.Normalization(mean=40.0, variance=90.0)(age)])
     model = keras.Model({"city": city, "age": age}, layers.Dense(2, activation="softmax")(layers.Dense(16)(x)))
-    model.compile(keras.optimizers.Adam(1e-3), keras.losses.SparseCategoricalCrossentropy(), ["accuracy"])
+    model.compile(keras.optimizers.Adam(1e-3), keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
     return model
 
 

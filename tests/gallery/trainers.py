@@ -352,9 +352,8 @@ class Diffusion(keras.Model):
 def diffusion():
     batch = 16
     model = Diffusion(16, batch)
-    model.compile(
-        optimizer=keras.optimizers.AdamW(1e-3, weight_decay=1e-4), loss=keras.losses.mean_absolute_error
-    )
+    model.normalizer.build((None, 16, 16, 3))
+    model.compile(optimizer=keras.optimizers.AdamW(1e-3, weight_decay=1e-4), loss=keras.losses.mean_absolute_error)
     images = np.random.default_rng(0).random((batch, 16, 16, 3), dtype="float32")
     return model, tf.data.Dataset.from_tensors(images)
 

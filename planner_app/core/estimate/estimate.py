@@ -10,7 +10,7 @@ from planner_app.core.estimate.need import Need
 from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.measure.calibration import sentence
 from planner_app.core.model.setup import Setup
-from planner_app.core.model.trace import Role, StepTrace
+from planner_app.core.model.trace import UNSAID, Role, StepTrace, Trained
 from planner_app.core.replay.memory import Point
 
 MOST_HELD = 50  # of what is alive at the peak; the rest is in the totals
@@ -62,6 +62,7 @@ class Estimate:
     peak_phase: str
     held: tuple[Held, ...]
     warnings: tuple[str, ...] = ()
+    trained: Trained = UNSAID
 
     @property
     def fits(self) -> bool | None:
@@ -105,6 +106,7 @@ def estimate(need: Need, setup: Setup) -> Estimate:
         peak_phase=moment.phase,
         held=moment.held[:MOST_HELD],
         warnings=(*memory.trace.warnings, *calibrated),
+        trained=memory.trace.trained,
     )
 
 

@@ -133,6 +133,22 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class Trained:
+    """What the step is trained with, in words: as the model says it, or as the setup does.
+
+    Attributes:
+        assumed: What nobody says and is taken for granted, a clause each: "optimizer adam: the model is not compiled".
+    """
+
+    optimizer: str = ""
+    loss: str = ""
+    assumed: tuple[str, ...] = ()
+
+
+UNSAID = Trained()
+
+
+@dataclass(frozen=True, slots=True)
 class StepTrace:
     """One training step. `operations` stand in the order a GPU runs them: first in, first out.
 
@@ -158,6 +174,7 @@ class StepTrace:
     xla: bool = False
     warnings: tuple[str, ...] = field(default=())
     only_batch: int = 0
+    trained: Trained = UNSAID
 
     def operation(self, number: int) -> Operation:
         count = len(self.operations)

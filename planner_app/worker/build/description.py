@@ -14,7 +14,7 @@ from planner_app.worker.build.feed import given_feed
 from planner_app.worker.build.inputs import Tensor, inputs_of, outputs_of
 from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.build.saved_weights import first_difference
-from planner_app.worker.build.training_text import loss_text, optimizer_text
+from planner_app.worker.build.training_text import loss_text, optimizer_text, optimizers_text
 
 BATCH = "batch"
 OWN_LOSS = "the model's own"
@@ -39,7 +39,7 @@ def description_of(model: keras.Model, checked: CheckedModel, data: Any = None) 
         weight_bytes=sum(layer.weight_bytes for layer in layers),
         keras_version=checked.keras_version,
         sha256=checked.sha256,
-        optimizer=optimizer_text(training, optimizers_of(model)),
+        optimizer=optimizers_text(optimizers_of(model)) if len(optimizers_of(model)) > 1 else optimizer_text(training),
         loss=loss_text(training) or (OWN_LOSS if has_own_step(model) or model.losses else None),
         only_batch=written_batch(model) or 0,
         unknown_dims=unknown,

@@ -36,10 +36,16 @@ PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16", "bfloat16", "float16
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A model, and one batch of what it is trained on or specs of it: None where its author does not say."""
+    """A model as its author has it.
+
+    Attributes:
+        data: One batch of what it is trained on, or specs of it; None where its author does not say.
+        assumed: What of its compilation can't be taken over, a clause each.
+    """
 
     model: keras.Model
     data: Any = None
+    assumed: tuple[str, ...] = ()
 
 
 def rebuild(
@@ -79,8 +85,7 @@ def rebuilt(
         custom = _custom_objects(model)
         with keras.saving.custom_object_scope(custom):
             built = _checked_built(_with_data(_from_config(model, precision, sizes, custom), model), model, sizes or {})
-            compile_as_saved(built.model, model)
-        return built
+            return replace(built, assumed=compile_as_saved(built.model, model))
 
 
 def _set_defaults(precision: str | None) -> None:

@@ -9,24 +9,43 @@ MAX_CHARACTERS = 200
 TOLD = ("learning_rate", "momentum", "weight_decay", "clipnorm", "ema_momentum", "gradient_accumulation_steps")
 
 
-def optimizer_text(training: Mapping[str, Any] | None, others: Sequence[Any] = ()) -> str | None:
-    """The optimizer with the options that matter. Keras 3 calls the entry `optimizer`, Keras 2 `optimizer_config`.
-
-    Args:
-        others: The optimizers that the model has. Where there are several, they are all named.
-    """
-    used = [other for other in others if other.built] or list(others)
-    if len(others) > 1:
-        return _short(", ".join(type(other).__name__ for other in used))
+def optimizer_text(training: Mapping[str, Any] | None) -> str | None:
+    """The optimizer with the options that matter. Keras 3 calls the entry `optimizer`, Keras 2 `optimizer_config`."""
     saved = (training or {}).get("optimizer") or (training or {}).get("optimizer_config")
     if not isinstance(saved, Mapping):
         return _short(_name(saved))
-    options = saved.get("config")
+    return _short(_with_options(str(_name(saved)), saved.get("config")))
+
+
+def optimizers_text(optimizers: Sequence[Any]) -> str:
+    """The optimizers that a model has. Of several, those it uses: Keras gives every compiled model one."""
+    used = [each for each in optimizers if each.built] if len(optimizers) > 1 else optimizers
+    texts = [_with_options(type(each).__name__, each.get_config()) for each in used or optimizers]
+    return _short(" and ".join(texts)) or ""
+
+
+def losses_text(model: Any) -> str:
+    loss = getattr(model, "loss", None)
+    if loss is None:
+        return "of its own" if getattr(model, "compiled", False) else ""
+    if isinstance(loss, Mapping):
+        return _short(", ".join(f"{key}: {_called(value)}" for key, value in loss.items())) or ""
+    if isinstance(loss, (list, tuple)):
+        return _short(", ".join(map(_called, loss))) or ""
+    return _short(_called(loss)) or ""
+
+
+def _called(loss: Any) -> str:
+    name = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__
+    return str(name)
+
+
+def _with_options(name: str, options: Any) -> str:
     options = options if isinstance(options, Mapping) else {}
     if not options.get("use_ema"):
         options = {key: value for key, value in options.items() if key != "ema_momentum"}
     told = [f"{key} {_value(options[key])}" for key in TOLD if options.get(key)]
-    return _short(f"{_name(saved)} ({', '.join(told)})" if told else _name(saved))
+    return f"{name} ({', '.join(told)})" if told else name
 
 
 def loss_text(training: Mapping[str, Any] | None) -> str | None:

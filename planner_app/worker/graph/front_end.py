@@ -20,9 +20,10 @@ from planner_app.errors import ModelError
 def on_the_host(model: keras.Model) -> Iterator[list[str]]:
     """Steps traced in here get the front ends' results as tensors from outside. Gives the layers that this held for."""
     found: list[str] = []
+    inside: list[str] = []
     layers = [layer for layer in model._flatten_layers() if not isinstance(layer, keras.Model)]
     for layer in layers:
-        object.__setattr__(layer, "call", _instead(layer, layer.call, found))
+        object.__setattr__(layer, "call", _instead(layer, layer.call, found, inside))
     try:
         yield found
     finally:
@@ -30,33 +31,54 @@ def on_the_host(model: keras.Model) -> Iterator[list[str]]:
             object.__delattr__(layer, "call")
 
 
-def _instead(layer: Any, call: Any, found: list[str]) -> Any:
+def _instead(layer: Any, call: Any, found: list[str], inside: list[str]) -> Any:
     def from_outside(*args: Any, **kwargs: Any) -> Any:
         given = [tensor for tensor in keras.tree.flatten((args, kwargs)) if tf.is_tensor(tensor)]
-        if not any(tensor.dtype == tf.string for tensor in given) or tf.executing_eagerly():
+        if inside or tf.executing_eagerly() or not any(tensor.dtype == tf.string for tensor in given):
             return call(*args, **kwargs)
         if layer.name not in found:
             found.append(layer.name)
-        return keras.tree.map_structure(lambda spec: _arriving(layer, spec), _made_of(layer, args, kwargs))
+        with tf.init_scope():
+            inside.append(layer.name)
+            try:
+                made = _followed(call, args, kwargs)
+                said = _said(layer, args, kwargs)
+            finally:
+                inside.clear()
+            return keras.tree.map_structure(lambda tensor, spec: _arriving(layer, tensor, spec), made, said)
 
     return from_outside
 
 
-def _made_of(layer: Any, args: Any, kwargs: Any) -> Any:
-    symbolic = keras.tree.map_structure(
+def _followed(call: Any, args: Any, kwargs: Any) -> Any:
+    """What comes out, in a graph that is thrown away."""
+    flat = keras.tree.flatten((args, kwargs))
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in flat if tf.is_tensor(tensor)]
+
+    def run(*tensors: Any) -> Any:
+        given = iter(tensors)
+        filled = [next(given) if tf.is_tensor(value) else value for value in flat]
+        positional, named = keras.tree.pack_sequence_as((args, kwargs), filled)
+        return call(*positional, **named)
+
+    return tf.function(run, autograph=False).get_concrete_function(*specs).structured_outputs
+
+
+def _said(layer: Any, args: Any, kwargs: Any) -> Any:
+    """What the layer says of its outputs: it knows sizes that its graph does not show."""
+    positional, named = keras.tree.map_structure(
         lambda tensor: keras.KerasTensor(tensor.shape, tensor.dtype.name) if tf.is_tensor(tensor) else tensor,
         (args, kwargs),
     )
-    return layer.compute_output_spec(*symbolic[0], **symbolic[1])
+    return layer.compute_output_spec(*positional, **named)
 
 
-def _arriving(layer: Any, spec: Any) -> Any:
-    if any(size is None for size in spec.shape):
+def _arriving(layer: Any, tensor: Any, spec: Any) -> Any:
+    sizes = tensor.shape.as_list() if tensor.shape.rank is not None else [None] * len(spec.shape)
+    shape = [size if size is not None else said for size, said in zip(sizes, spec.shape, strict=True)]
+    if None in shape:
         raise ModelError(
             f'How many numbers layer "{layer.name}" makes of a text depends on the text, so the step can\'t be '
             "estimated: give it output_sequence_length, as in TextVectorization(output_sequence_length=128)."
         )
-    with tf.init_scope():
-        if spec.dtype == "string":
-            return tf.constant(b"", shape=spec.shape)
-        return tf.zeros(spec.shape, spec.dtype)
+    return tf.constant(b"", shape=shape) if tensor.dtype == tf.string else tf.zeros(shape, tensor.dtype)

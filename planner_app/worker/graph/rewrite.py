@@ -34,6 +34,11 @@ def step_graph(step: Any) -> tuple[Any, dict[str, Any]]:
         elif node.name in captured and captured[node.name].dtype == tf.resource:
             variables[node.name] = variable = _variable(captured[node.name], by_handle)
             _make_handle(node, node.name, variable.dtype, variable.shape)
+        elif node.name in captured and not hasattr(captured[node.name], "numpy"):
+            raise ModelError(
+                f"The training step uses {captured[node.name].name!r}, which was computed in another graph: TensorFlow "
+                "does not train such a model either. Build the layer that keeps it before training."
+            )
         elif node.name in captured and captured[node.name].shape.num_elements() >= LARGE_ELEMENTS:
             variables[INPUT_PREFIX + node.name] = captured[node.name]
             _read_input(graph, node, captured[node.name])

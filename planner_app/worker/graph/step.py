@@ -16,13 +16,16 @@ import tensorflow as tf
 from planner_app.core.model.choices import REMAT_MODES
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.trace import Trained
 from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.worker.build.compiled import compile_model, own_jit
 from planner_app.worker.build.expected import expected_feeds, has_own_step, loss_name
 from planner_app.worker.build.feed import Feed, given_feed, sample_batch
 from planner_app.worker.build.inputs import outputs_of
+from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.build.rebuild import Rebuilt, rebuilt
 from planner_app.worker.build.said import line
+from planner_app.worker.build.training_text import losses_text, optimizers_text
 from planner_app.worker.build.valueless import without_values
 from planner_app.worker.graph.front_end import on_the_host
 
@@ -41,11 +44,15 @@ PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 
 
 @dataclass(frozen=True, slots=True)
 class Trainable:
-    """A compiled model and what its training step is given."""
+    """A compiled model and what its training step is given. `assumed` is what its author does not say."""
 
     model: keras.Model
     feed: Feed
-    notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def trained(self) -> Trained:
+        return Trained(optimizers_text(optimizers_of(self.model)), losses_text(self.model), self.assumed)
 
 
 def build(
@@ -60,7 +67,7 @@ def build(
     """
     made, feeds = _made(checked, setup, values, jit, accumulate)
     if len(feeds) == 1 and not (has_own_step(made.model) and feeds[0].batch is None):
-        return Trainable(made.model, feeds[0])
+        return Trainable(made.model, feeds[0], made.assumed)
     reasons = []
     for feed in _each_batch(feeds, made.data):
         try:  # without values, in a model that nobody trains: what is traced once may not be traced again
@@ -69,7 +76,8 @@ def build(
         except PlannerError as error:
             reasons.append(error)
             continue
-        return Trainable(made.model, feed, () if made.data is not None else (_guessed(feed),))
+        guessed = (_guessed(feed),) if made.data is None else ()
+        return Trainable(made.model, feed, made.assumed + guessed)
     if made.data is not None:
         raise reasons[0]
     raise ModelError(
@@ -99,7 +107,8 @@ def _made(
     _freeze(made.model, setup.freeze)
     with nullcontext() if values else without_values(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compile_model(made.model, setup, jit=jit, accumulate=accumulate)
+        assumed = compile_model(made.model, setup, jit=jit, accumulate=accumulate)
+        made = replace(made, assumed=made.assumed + assumed)
         if made.data is not None:
             return made, [given_feed(made.data).filled(sizes)]
         return made, expected_feeds(made.model, sizes)
@@ -107,7 +116,7 @@ def _made(
 
 def _guessed(feed: Feed) -> str:
     shapes = ", ".join(f"{slot.name} {list(slot.shape[1:])}" for slot in feed.slots)
-    return f"The model's own training step is given {shapes}, which it can be traced with: --data says what it gets."
+    return f"data {shapes}: what the model's own step takes is for --data to say"
 
 
 def as_run(trainable: Trainable, setup: StepSetup) -> tuple[StepSetup, list[str]]:
@@ -115,7 +124,7 @@ def as_run(trainable: Trainable, setup: StepSetup) -> tuple[StepSetup, list[str]
 
     Keras compiles a step with XLA only if every layer allows it, and runs LSTM and GRU through cuDNN on a GPU.
     """
-    model, warned = trainable.model, list(trainable.notes)
+    model, warned = trainable.model, list[str]()
     if model.run_eagerly:
         warned.append("The model is compiled with run_eagerly=True: estimated as the graph that it is without.")
     if setup.target == "cpu":
@@ -152,6 +161,8 @@ def trace_step(trainable: Trainable, batch: int, *, compiled: bool = False) -> A
             warnings.simplefilter("ignore")
             function = tf.function(step, autograph=False, jit_compile=True if compiled else None)
             return function.get_concrete_function(specs)
+    except PlannerError as error:  # Keras adds to it what it knows of the layer it passed through
+        raise type(error)(line(error)) from error
     except UNTRACEABLE as error:
         if not has_own_step(model):
             _check_loss(trainable, batch)

@@ -29,7 +29,7 @@ def trace(request: protocol.Trace, report: Report) -> StepTrace:
     made = traced(request.model, request.setup, identity, report)
     setup, warnings = as_run(made.made, request.setup)
     found = assemble(made, setup, report)
-    return replace(found, warnings=(*found.warnings, *warnings))
+    return replace(found, warnings=(*found.warnings, *warnings), trained=made.made.trained)
 
 
 def _collect_seldom() -> None:

@@ -1,0 +1,186 @@
+"""What a model's training step expects to be given, found from its inputs, outputs and losses.
+
+Where a model has a step or a loss of its own, nothing says what they take. Then there are several candidates, likely
+ones first, and the first one that the step can be traced with is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from planner_app.errors import SetupError
+from planner_app.worker.build.feed import UNKNOWN, Feed, Slot
+from planner_app.worker.build.inputs import Tensor, inputs_of, input_structure, output_structure
+from planner_app.worker.build.vocabularies import vocabularies
+
+Sizes = Mapping[str, tuple[int, ...]]
+BATCH = 8 * 211  # a batch to follow the outputs' shapes with: no other size of a model is likely to be this one
+
+
+def has_own_step(model: keras.Model) -> bool:
+    """Whether the model says itself how it is trained: then its step may take anything."""
+    kind = type(model)
+    return kind.train_step is not keras.Model.train_step or not _is_keras_own(kind.compute_loss)
+
+
+def expected_feeds(model: keras.Model, sizes: Sizes) -> list[Feed]:
+    """One where the model leaves no doubt, otherwise several."""
+    if not has_own_step(model) and model.loss is not None and all(map(_is_known, keras.tree.flatten(model.loss))):
+        return [_feed(model, sizes, with_targets=True)]
+    return list(_candidates(model, sizes))
+
+
+def _candidates(model: keras.Model, sizes: Sizes) -> Iterator[Feed]:
+    if inputs_of(model):
+        if model.loss is not None:
+            yield _feed(model, sizes, with_targets=True)
+        yield _feed(model, sizes, with_targets=False)
+        for sparse in (True, False):
+            yield _feed(model, sizes, with_targets=True, sparse=sparse)
+        return
+    for part in _parts(model):
+        inputs = _filled(input_slots(part), sizes)
+        yield Feed(inputs)
+        for sparse in (True, False):
+            yield Feed((inputs, _targets(part, inputs, {"": None}, sparse)))
+        slots = keras.tree.flatten(inputs)
+        if len(slots) > 1:
+            yield Feed(max(slots, key=_elements))
+
+
+def _parts(model: keras.Model) -> list[keras.Model]:
+    """Models inside that say what they take. Those of the largest inputs first: pictures, not what is drawn at random."""
+    found = [part for part in model._flatten_layers(include_self=False) if isinstance(part, keras.Model)]
+    known = [part for part in found if inputs_of(part)]
+    return sorted(known, key=lambda part: -max(prod(s or 1 for s in t.shape) for t in inputs_of(part)))
+
+
+def _elements(slot: Slot) -> int:
+    return prod(size or 1 for size in slot.shape)
+
+
+def _feed(model: keras.Model, sizes: Sizes, *, with_targets: bool, sparse: bool | None = None) -> Feed:
+    inputs = _filled(input_slots(model), sizes)
+    batch = written_batch(model)
+    if not with_targets:
+        return Feed((inputs,) if isinstance(inputs, (list, tuple)) else inputs, batch)
+    return Feed((inputs, _targets(model, inputs, model.loss, sparse)), batch)
+
+
+def input_slots(model: keras.Model) -> Any:
+    """The model's inputs, nested as it takes them."""
+    known = vocabularies(model)
+    slots = [_input_slot(tensor, known) for tensor in inputs_of(model)]
+    return keras.tree.pack_sequence_as(input_structure(model), slots)
+
+
+def written_batch(model: keras.Model) -> int | None:
+    """The batch size that is written into the model's inputs."""
+    return next((tensor.shape[0] for tensor in inputs_of(model) if tensor.shape and tensor.shape[0] is not None), None)
+
+
+def _input_slot(tensor: Tensor, known: Mapping[str, int]) -> Slot:
+    sizes = tuple(UNKNOWN if size is None else size for size in tensor.shape[1:])
+    return Slot(tensor.name, (None, *sizes), tensor.dtype, known.get(tensor.name, 2))
+
+
+def _filled(inputs: Any, sizes: Sizes) -> Any:
+    return Feed(inputs).filled(dict(sizes)).structure
+
+
+def _targets(model: keras.Model, inputs: Any, loss: Any, sparse: bool | None) -> Any:
+    """What the loss compares the outputs with: classes for a sparse loss, else the outputs' own shape in float32."""
+    outputs = output_structure(model)
+    shapes = _output_shapes(model, inputs, outputs)
+    names = _output_names(model, outputs)
+    losses = _losses(loss, names, outputs)
+    slots = {
+        name: _target(name, shape, losses[name], sparse)
+        for name, shape in zip(names, shapes, strict=True)
+        if name in losses
+    }
+    if isinstance(outputs, Mapping) or (len(names) > 1 and isinstance(loss, Mapping)):
+        return slots
+    found = list(slots.values())
+    return found[0] if len(found) == 1 else found
+
+
+def _output_names(model: keras.Model, outputs: Any) -> list[str]:
+    """Keys of a dictionary of outputs, in the order they are flattened; otherwise the layers that give them."""
+    if isinstance(outputs, Mapping) and len(keras.tree.flatten(outputs)) == len(outputs):
+        return [str(path[0]) for path, _ in keras.tree.flatten_with_path(outputs)]
+    flat = keras.tree.flatten(outputs)
+    given = getattr(model, "output_names", None)
+    return list(given) if given and len(set(given)) == len(flat) else [f"output_{n}" for n in range(len(flat))]
+
+
+def _losses(loss: Any, names: list[str], outputs: Any) -> dict[str, Any]:
+    """The loss of each output that has one."""
+    if isinstance(loss, Mapping):
+        if list(loss) == [""]:
+            return dict.fromkeys(names)
+        return {name: loss[name] for name in names if loss.get(name) is not None} or _in_order(loss, names)
+    if isinstance(loss, (list, tuple)):
+        if len(loss) != len(names):
+            raise SetupError(f"{len(loss)} losses came for {len(names)} outputs ({', '.join(names)}).")
+        return dict(zip(names, loss, strict=True))
+    del outputs
+    return dict.fromkeys(names, loss)
+
+
+def _in_order(loss: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """Keras finds the losses of a list of outputs by the names of their layers."""
+    flat = keras.tree.flatten(loss)
+    if len(flat) != len(names):
+        raise SetupError(f"Losses came for {', '.join(loss)}; the outputs are {', '.join(names)}.")
+    return dict(zip(names, flat, strict=True))
+
+
+def _target(name: str, shape: tuple[int | None, ...], loss: Any, sparse: bool | None) -> Slot:
+    words = loss_name(loss)
+    name = f"target of {name}"
+    if sparse if sparse is not None else "sparse" in words:
+        return Slot(name, shape[:-1], "int32", _classes(shape))
+    if words == "ctc":
+        return Slot(name, shape[:-1], "int32", _classes(shape))
+    return Slot(name, shape, keras.config.floatx())
+
+
+def _classes(shape: tuple[int | None, ...]) -> int:
+    last = shape[-1] if shape else None
+    return last if last is not None and last > 0 else 2
+
+
+def loss_name(loss: Any) -> str:
+    return loss if isinstance(loss, str) else str(getattr(loss, "name", "") or getattr(loss, "__name__", ""))
+
+
+def _output_shapes(model: keras.Model, inputs: Any, outputs: Any) -> list[tuple[int | None, ...]]:
+    """Shapes over the batch: of a graph that leaves sizes open, or has the batch in several, found by following it."""
+    flat = [tuple(tensor.shape) for tensor in keras.tree.flatten(outputs)]
+    if not any(size is None for shape in flat for size in shape[1:]):
+        return [(None, *shape[1:]) if shape else () for shape in flat]
+    batch = written_batch(model) or BATCH
+    forward = tf.function(lambda x: model(x, training=True), autograph=False)
+    found = forward.get_concrete_function(Feed(inputs).specs(batch)).outputs
+    return [tuple(None if size == batch else size for size in tensor.shape) for tensor in found]
+
+
+def _is_known(loss: Any) -> bool:
+    if loss is None or isinstance(loss, str):
+        return True
+    return _is_keras_own(loss if hasattr(loss, "__name__") else type(loss))
+
+
+def _is_keras_own(thing: Any) -> bool:
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == "keras"
+
+
+def fixed(feed: Feed, batch: int) -> Feed:
+    return replace(feed, batch=batch)
