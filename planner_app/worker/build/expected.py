@@ -7,7 +7,6 @@ ones first, and the first one that the step can be traced with is right.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -16,7 +15,7 @@ import tensorflow as tf
 
 from planner_app.errors import SetupError
 from planner_app.worker.build.feed import UNKNOWN, Feed, Slot
-from planner_app.worker.build.inputs import Tensor, inputs_of, input_structure, output_structure
+from planner_app.worker.build.inputs import Tensor, input_structure, inputs_of, output_structure
 from planner_app.worker.build.vocabularies import vocabularies
 
 Sizes = Mapping[str, tuple[int, ...]]
@@ -55,7 +54,7 @@ def _candidates(model: keras.Model, sizes: Sizes) -> Iterator[Feed]:
 
 
 def _parts(model: keras.Model) -> list[keras.Model]:
-    """Models inside that say what they take. Those of the largest inputs first: pictures, not what is drawn at random."""
+    """Models inside that say what they take, those of the largest inputs first: pictures come before noise."""
     found = [part for part in model._flatten_layers(include_self=False) if isinstance(part, keras.Model)]
     known = [part for part in found if inputs_of(part)]
     return sorted(known, key=lambda part: -max(prod(s or 1 for s in t.shape) for t in inputs_of(part)))
@@ -180,7 +179,3 @@ def _is_known(loss: Any) -> bool:
 
 def _is_keras_own(thing: Any) -> bool:
     return str(getattr(thing, "__module__", "")).partition(".")[0] == "keras"
-
-
-def fixed(feed: Feed, batch: int) -> Feed:
-    return replace(feed, batch=batch)

@@ -1,8 +1,8 @@
 """What a training step is given: a structure of inputs, targets and weights, of any batch size.
 
-    feed = Feed((Slot("image", (None, 28, 28, 1), "float32"), Slot("target of dense", (None,), "int32", different=10)))
-    feed.specs(32)     # the same structure of TensorSpecs
-    feed.arrays(32)    # of NumPy arrays, the same in every process
+feed = Feed((Slot("image", (None, 28, 28, 1), "float32"), Slot("target of dense", (None,), "int32", different=10)))
+feed.specs(32)     # the same structure of TensorSpecs
+feed.arrays(32)    # of NumPy arrays, the same in every process
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def given_feed(data: Any) -> Feed:
     elif hasattr(data, "__next__"):
         data = next(data)
     leaves = [leaf for leaf in keras.tree.flatten(data) if leaf is not None]
-    lengths = [tuple(leaf.shape)[0] for leaf in map(_tensor_like, leaves) if len(leaf.shape)]
-    batch = lengths[0] if lengths else None
+    shapes = [tuple(leaf.shape) for leaf in map(_tensor_like, leaves)]
+    batch = next((shape[0] for shape in shapes if shape), None)
     names = _names(data)
     slots = [
         None if leaf is None else _slot(name, _tensor_like(leaf), batch)
@@ -157,8 +157,8 @@ def _slot(name: str, leaf: Any, batch: int | None) -> Slot:
     dtype = "string" if dtype.startswith(("bytes", "str", "object")) else dtype
     shape = tuple(leaf.shape)
     batched = bool(shape) and (shape[0] is None or shape[0] == batch)
-    sizes = tuple(UNKNOWN if size is None else int(size) for size in shape)
-    sizes = (None, *sizes[1:]) if batched else sizes
+    known = tuple(UNKNOWN if size is None else int(size) for size in shape)
+    sizes = (None, *known[1:]) if batched else known
     is_spec = isinstance(leaf, (tf.TensorSpec, keras.KerasTensor, keras.InputSpec))
     sample = None if is_spec else leaf.numpy() if isinstance(leaf, tf.Tensor) else np.asarray(leaf)
     if sample is not None and dtype not in ("string", "bool"):

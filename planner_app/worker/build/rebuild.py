@@ -19,8 +19,7 @@ from keras.src.legacy.saving import saving_utils
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError, PlannerError, SetupError
-from planner_app.worker.build import edit_config
-from planner_app.worker.build import user_code
+from planner_app.worker.build import edit_config, user_code
 from planner_app.worker.build.compiled import automatic_jit, compile_as_saved
 from planner_app.worker.build.expected import has_own_step
 from planner_app.worker.build.feed import given_feed
