@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import keras
-from keras.src.legacy.saving import saving_utils
 from keras.src.trainers import trainer
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import OWN, Optimizer, StepSetup, parse_named
 from planner_app.errors import SetupError
+from planner_app.worker.build.edit_config import copied
 from planner_app.worker.build.expected import has_own_step
 from planner_app.worker.build.optimizers import accumulating, make_optimizer, optimizers_of, renewed
 from planner_app.worker.build.said import line
@@ -21,6 +23,7 @@ from planner_app.worker.build.said import line
 ASSUMED_OPTIMIZER, ASSUMED_LOSS = Optimizer("adam"), "mean_squared_error"
 UNCOMPILED = "the model is not compiled"
 AUTO = "auto"
+KERAS_2_OPTIONS = {"lr": "learning_rate"}
 
 
 @contextmanager
@@ -89,39 +92,68 @@ def compile_model(model: keras.Model, setup: StepSetup, *, jit: bool | str, accu
 
 
 def compile_as_saved(model: keras.Model, checked: CheckedModel) -> tuple[str, ...]:
-    """As the file says; of what it says, what was found harmless. Gives what had to be assumed."""
-    config = {key: value for key, value in (checked.compile_config or {}).items() if value is not None}
+    """As the file says; of what it says, what was found harmless and Keras can restore. Gives what was assumed instead.
+
+    Whether XLA compiles the step is not taken over: what was saved is what "auto" came to on the machine that saved it.
+    """
+    config = {key: value for key, value in copied(checked.compile_config or {}).items() if value is not None}
     if not config:
         return ()
-    try:
-        if "optimizer_config" in config or checked.legacy:
-            config.setdefault("metrics", None)
-            config.setdefault("weighted_metrics", None)
-            arguments = saving_utils.compile_args_from_training_config(config, {})
-        else:
-            arguments = {key: _deserialized(value) for key, value in config.items()}
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise SetupError(
-            f"The saved compilation can't be used: {line(error)} Give --optimizer and --loss instead."
-        ) from error
     assumed = []
-    if not arguments.get("optimizer"):
-        arguments["optimizer"] = make_optimizer(ASSUMED_OPTIMIZER)
-        assumed.append(f"optimizer {ASSUMED_OPTIMIZER}: the saved one is not Keras' own")
-    if not arguments.get("loss") and not has_own_step(model) and not model.losses:
-        arguments["loss"] = ASSUMED_LOSS
-        assumed.append(f"loss {ASSUMED_LOSS}: the file does not say one that is Keras' own")
-    arguments["jit_compile"] = False
+    arguments = {key: config[key] for key in ("run_eagerly", "steps_per_execution") if config.get(key)}
+    optimizer = _restored(_saved_optimizer, config.get("optimizer") or config.get("optimizer_config"))
+    if optimizer is None:
+        optimizer = make_optimizer(ASSUMED_OPTIMIZER)
+        assumed.append(f"optimizer {ASSUMED_OPTIMIZER}: Keras {keras.__version__} can't restore the saved one")
+    loss = _restored(partial(_each, keras.losses.deserialize), config.get("loss"))
+    if loss is None and not has_own_step(model) and not model.losses:
+        loss = ASSUMED_LOSS
+        assumed.append(f"loss {ASSUMED_LOSS}: the file has none that Keras {keras.__version__} can restore")
+    for key in ("metrics", "weighted_metrics"):
+        metrics = _restored(partial(_each, keras.metrics.deserialize), config.get(key))
+        if metrics:
+            arguments[key] = metrics
+    if loss is not None:
+        arguments |= {"loss": loss, "loss_weights": config.get("loss_weights")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            model.compile(**arguments)
+            model.compile(optimizer=optimizer, **arguments)
         except TypeError:
             if type(model).compile is keras.Model.compile:
                 raise
             return ()  # a `compile` of the author's with arguments of its own, which Keras does not save
-    model._jit_compile = None  # what was saved is what "auto" came to on the machine that saved it
+    model._jit_compile = None
     return tuple(assumed)
+
+
+def _restored(restore: Callable[[Any], Any], saved: Any) -> Any:
+    """None for nothing, and for what another version of Keras wrote and this one does not know."""
+    if saved is None:
+        return None
+    try:
+        return restore(saved)
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return None
+
+
+def _saved_optimizer(saved: Any) -> Any:
+    if isinstance(saved, Mapping) and isinstance(saved.get("config"), Mapping) and "module" not in saved:
+        kind = type(make_optimizer(Optimizer(str(saved["class_name"]).lower())))
+        makers = [each.__init__ for each in kind.__mro__]  # type: ignore[misc]  # each class's own, and called by nobody
+        known = {name for maker in makers for name in inspect.signature(maker).parameters}
+        options = {KERAS_2_OPTIONS.get(key, key): value for key, value in saved["config"].items()}
+        return kind.from_config({key: value for key, value in options.items() if key in known})
+    return keras.optimizers.get(saved) if isinstance(saved, str) else keras.optimizers.deserialize(saved)
+
+
+def _each(restore: Callable[[Any], Any], saved: Any) -> Any:
+    """An object, or several in lists or by name. Names stay names: Keras knows them."""
+    if isinstance(saved, Mapping) and "class_name" not in saved:
+        return {key: _each(restore, value) for key, value in saved.items()}
+    if isinstance(saved, (list, tuple)):
+        return [_each(restore, value) for value in saved]
+    return restore(saved) if isinstance(saved, Mapping) else saved
 
 
 def make_loss(text: str) -> Any:
@@ -180,12 +212,3 @@ def _set_jit(model: keras.Model, jit: bool | str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.jit_compile = jit
-
-
-def _deserialized(saved: Any) -> Any:
-    """An object, or several in lists or by name."""
-    if isinstance(saved, Mapping) and "class_name" not in saved:
-        return {key: _deserialized(value) for key, value in saved.items()}
-    if isinstance(saved, list):
-        return [_deserialized(value) for value in saved]
-    return keras.saving.deserialize_keras_object(saved) if isinstance(saved, Mapping) else saved

@@ -134,12 +134,19 @@ def _optimized(options: Any, meta: Any, devices: Any) -> Any:
     """tf_optimizer.OptimizeGraph, without a second copy of the graph while Grappler works on its own."""
     wanted = meta.SerializeToString()
     meta.graph_def.Clear()
-    graph = graph_pb2.GraphDef()
-    graph.ParseFromString(
-        _pywrap_tf_optimizer.TF_OptimizeGraphSerialized(
+
+    def optimized() -> Any:
+        return _pywrap_tf_optimizer.TF_OptimizeGraphSerialized(
             devices.tf_cluster, options.SerializeToString(), wanted, False, "step", False
         )
-    )
+
+    try:
+        found = optimized()
+    except tf.errors.UnimplementedError:  # its part in MLIR can't write eight-bit floating point types
+        options.graph_options.rewrite_options.disable_tfg_optimizer = True
+        found = optimized()
+    graph = graph_pb2.GraphDef()
+    graph.ParseFromString(found)
     return graph
 
 
