@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner_app.core.model.setup import Jit, Optimizer, Precision, Setup, StepSetup, parse_optimizer
+from planner_app.core.model.setup import OWN, Jit, Optimizer, Precision, Setup, StepSetup, parse_optimizer
 from planner_app.errors import SetupError
 
 ON_GPU, ON_CPU = "gpu:8.0", "cpu"
@@ -27,18 +27,18 @@ def test_that_an_optimizer_is_a_name_with_options_in_any_order(text, name, optio
 def test_that_an_optimizer_is_written_as_it_is_read():
     text = "sgd:momentum=0.9,nesterov=true"
     assert str(parse_optimizer(text)) == text
-    assert str(Optimizer()) == "adam"
+    assert str(OWN) == "own" and parse_optimizer("own") == OWN == Setup(batch=1).optimizer
 
 
 @pytest.mark.parametrize("text", ["", "  ", ":momentum=0.9"])
 def test_that_no_name_is_no_optimizer(text):
-    with pytest.raises(SetupError, match=r'names no optimizer: expected a name as in "adam"'):
+    with pytest.raises(SetupError, match=r'does not name an optimizer: expected a name as in "adam"'):
         parse_optimizer(text)
 
 
 @pytest.mark.parametrize("pair", ["momentum", "momentum=", "=0.9"])
 def test_that_an_option_that_is_none_is_named(pair):
-    with pytest.raises(SetupError, match=rf'"{pair}" in optimizer "sgd:{pair}" is no option: expected name=value'):
+    with pytest.raises(SetupError, match=rf'"{pair}" in optimizer "sgd:{pair}" is not an option: expected name=value'):
         parse_optimizer(f"sgd:{pair}")
 
 

@@ -117,7 +117,7 @@ def bart_seq2seq():
 
 def resnet_classifier():
     backbone = models.ResNetBackbone(
-        input_conv_filters=[8], input_conv_kernel_sizes=[7], stackwise_num_filters=[8, 16, 16],
+        input_conv_filters=[8], input_conv_kernel_sizes=[7], stackwise_num_filters=[64, 64, 64],
         stackwise_num_blocks=[1, 1, 1], stackwise_num_strides=[1, 2, 2], block_type="basic_block",
         image_shape=(64, 64, 3),
     )  # fmt: skip
@@ -140,7 +140,7 @@ def densenet_classifier():
 
 def mit_segmenter():
     backbone = models.MiTBackbone(
-        layerwise_num_layers=[1, 1], num_layers=2, layerwise_num_heads=[1, 2], layerwise_sr_ratios=[2, 1],
+        layerwise_depths=[1, 1], num_layers=2, layerwise_num_heads=[1, 2], layerwise_sr_ratios=[2, 1],
         max_drop_path_rate=0.1, image_shape=(64, 64, 3), hidden_dims=[16, 32], layerwise_patch_sizes=[7, 3],
         layerwise_strides=[4, 2],
     )  # fmt: skip
@@ -153,7 +153,7 @@ def mit_segmenter():
 
 def vgg_classifier():
     backbone = models.VGGBackbone(stackwise_num_repeats=[1, 1], stackwise_num_filters=[8, 16], image_shape=(32, 32, 3))
-    return models.VGGImageClassifier(backbone=backbone, num_classes=10)
+    return models.VGGImageClassifier(backbone=backbone, num_classes=10, pooling_hidden_dim=64)
 
 
 def whisper_backbone():

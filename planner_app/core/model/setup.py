@@ -70,8 +70,9 @@ def parse_named(text: str, what: str) -> tuple[str, tuple[tuple[str, Option], ..
     """A name, and the options behind it: `huber:delta=2`."""
     name, _, rest = text.strip().partition(":")
     if not name.strip():
+        article = "an" if what == "optimizer" else "a"
         example = '"adam" or "sgd:momentum=0.9"' if what == "optimizer" else '"huber" or "huber:delta=2"'
-        raise SetupError(f'"{text}" does not name a {what}: expected a name as in {example}.')
+        raise SetupError(f'"{text}" does not name {article} {what}: expected a name as in {example}.')
     options = []
     for pair in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = pair.partition("=")

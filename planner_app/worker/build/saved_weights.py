@@ -9,6 +9,7 @@ from keras.src.saving import saving_lib
 from planner_app.core.model.description import CheckedModel
 
 Shape = tuple[int, ...]
+OF_TRAINING = ("optimizer", "metrics", "_loss_tracker")  # saved or not, they are no weights of the model
 
 
 def first_difference(model: keras.Model, checked: CheckedModel) -> str | None:
@@ -39,6 +40,8 @@ def _in_keras_file(model: keras.Model, checked: CheckedModel) -> str | None:
     saving_lib._save_state(model, weights_store=store, assets_store=None, inner_path="", visited_saveables=set())
     stored: Mapping[str, Shape] = {weight.path: weight.shape for weight in checked.weights}
     for path, entry in store.entries.items():
+        if path.partition("/")[0] in OF_TRAINING:
+            continue
         for key, value in entry.items():
             place = "/".join(filter(None, [path, "vars", key]))
             if place not in stored:
