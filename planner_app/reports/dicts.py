@@ -19,6 +19,8 @@ def estimate_dict(result: Estimate, *, sure: bool = False) -> Dict:
     return {
         **_setup(result.setup),
         "optimizer": str(result.setup.optimizer),
+        "trained": {"optimizer": result.trained.optimizer, "loss": result.trained.loss},
+        "assumed": list(result.trained.assumed),
         "jit": result.xla,
         "device": result.device,
         **level_dict(result.level),
