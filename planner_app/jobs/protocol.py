@@ -94,6 +94,7 @@ class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
     path: str
     custom: str | None = None
+    trust: tuple[str, ...] = ()
 
     def environment(self) -> Mapping[str, str]:
         return {"OPENBLAS_NUM_THREADS": "1"}  # NumPy's would take memory for each core of the machine
@@ -119,7 +120,7 @@ class Describe(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     sizes: dict[str, tuple[int, ...]] = {}
 
     def reads(self) -> tuple[str, ...]:
-        return _folder_of(self.model.custom)
+        return (*_folder_of(self.model.custom), *_folder_of(self.model.data))
 
 
 class Trace(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
@@ -131,7 +132,7 @@ class Trace(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     setup: StepSetup
 
     def reads(self) -> tuple[str, ...]:
-        return _folder_of(self.model.custom)
+        return (*_folder_of(self.model.custom), *_folder_of(self.model.data))
 
 
 class Lower(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
@@ -143,7 +144,7 @@ class Lower(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     jit: Jit = Jit.AUTO
 
     def reads(self) -> tuple[str, ...]:
-        return _folder_of(self.model.custom)
+        return (*_folder_of(self.model.custom), *_folder_of(self.model.data))
 
 
 class Compile(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
@@ -196,7 +197,7 @@ class Measure(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         return self.place.on_gpu
 
     def reads(self) -> tuple[str, ...]:
-        return _folder_of(self.model.custom)
+        return (*_folder_of(self.model.custom), *_folder_of(self.model.data))
 
     def environment(self) -> Mapping[str, str]:
         said = {"TF_CPP_MIN_LOG_LEVEL": "1"}  # warnings: should the process die, its last words name the operation

@@ -7,14 +7,14 @@ opened.description    # by a child with TensorFlow, from `checked` alone
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import msgspec
 
 from planner_app.core.model.description import CheckedModel, ModelDescription
-from planner_app.errors import PythonError, WorkerError
+from planner_app.errors import ModelError, PythonError, WorkerError
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import GIB, Describe, Inspect, Limits, Progress, Started
 
@@ -37,6 +37,9 @@ def open_model(
     on_progress: Callable[[Progress], None] | None = None,
     sizes: Mapping[str, tuple[int, ...]] | None = None,
     cancelled: threading.Event | None = None,
+    *,
+    trust: Sequence[str] = (),
+    data: str | None = None,
 ) -> Opened:
     """Reads, checks and describes a model.
 
@@ -46,12 +49,14 @@ def open_model(
         on_progress: Called with every step that is said to be done.
         sizes: Sizes of inputs without the batch, by name: fills those that the file does not say.
         cancelled: Once set, from any thread, the children are ended and `Cancelled` is raised.
+        trust: Installed packages whose registered classes the file may name, as in "keras_hub".
+        data: `file.py:function` that gives one batch of what the model is trained on, a dataset or specs.
 
     Raises:
         ModelError: The file can't be read, or holds what must not be rebuilt.
         WorkerError: A child died, hung or ran over its limits.
     """
-    checked = check_model(path, custom, on_progress, cancelled)
+    checked = check_model(path, custom, on_progress, cancelled, trust=trust, data=data)
     return Opened(checked, describe_model(checked, path, sizes, on_progress, cancelled))
 
 
@@ -73,17 +78,28 @@ def check_model(
     custom: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: threading.Event | None = None,
+    *,
+    trust: Sequence[str] = (),
+    data: str | None = None,
 ) -> CheckedModel:
     """The first half: what the reader takes out of the file, without TensorFlow."""
     # Children live in folders of their own: a relative path means nothing to them.
-    request = Inspect(path=os.path.abspath(path), custom=os.path.abspath(custom) if custom else None)  # noqa: PTH100
+    request = Inspect(path=_absolute(path), custom=_absolute(custom) if custom else None, trust=tuple(trust))
     guards: list[Started] = []
     with _named(path, "read"):  # libhdf5 can hang on a damaged file
         checked = run(request, CheckedModel, on_progress=on_progress, on_start=guards.append, cancelled=cancelled)
+    if data is not None:
+        if ".py:" not in data:
+            raise ModelError(f"--data {data}: expected file.py:function, a function that returns one batch.")
+        checked = replace(checked, data=_absolute(data))
     if guards and guards[0].missing:
         unguarded = f"The file was read without a whole sandbox: {'; '.join(guards[0].missing)}."
         return replace(checked, warnings=(*checked.warnings, unguarded))
     return checked
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 - of `file.py:function` too
 
 
 def file_name(path: str) -> str:

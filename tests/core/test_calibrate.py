@@ -126,7 +126,7 @@ def test_that_a_gpu_tells_its_limit_and_what_lies_outside_the_pool():
     comparison = Comparison(100, 90, 150, (120,), 80, None, 1)
     found = sample_of(comparison, measured(Place((0, 1))))
     assert (found.outside_bytes, found.limit_bytes) == (400, 7000)
-    assert found.setup == "batch 16, float32, adam, 2 GPUs"
+    assert found.setup == "batch 16, float32, own, 2 GPUs"
     chosen = sample_of(comparison, measured(Place((0, 1), limit_bytes=7000)))
     assert (chosen.outside_bytes, chosen.limit_bytes) == (400, None)
 

@@ -26,7 +26,7 @@ STANDARD_INPUT = "-"
 def add(parser: ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", help="a log of TensorFlow 1.15 to 2.22, or - for standard input")
     parser.add_argument("--model", metavar="MODEL", help=f"the model that was trained: {arguments.MODEL_HELP}")
-    parser.add_argument("--custom", metavar="FILE.py", help="your Python file with the model's own classes")
+    arguments.add_code(parser)
     parser.add_argument("--batch", type=positive, metavar="N", help="samples per update; default: what the log tells")
     parser.add_argument("--device", metavar="NAME", help="the GPU; default: what the log tells")
     add_setup(parser, batch=False)
@@ -39,7 +39,9 @@ def run(options: Namespace) -> int:
     with terminal.progress() as on_progress:
         opened = None
         if options.model:
-            opened = open_model(options.model, options.custom, on_progress, dict(setup.sizes))
+            opened = open_model(
+                options.model, options.custom, on_progress, dict(setup.sizes), trust=options.trust, data=options.data
+            )
         found = _read(options.log, opened.description if opened else None)
         compared = None
         if opened is not None:

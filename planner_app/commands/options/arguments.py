@@ -7,7 +7,24 @@ MODEL_HELP = "a .keras, .h5 or .json file, a SavedModel folder of Keras 2, or fi
 
 def add_model(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    add_code(parser)
+
+
+def add_code(parser: ArgumentParser) -> None:
+    """What of the user's a model needs beside its own file."""
     parser.add_argument("--custom", metavar="FILE.py", help="your Python file with the model's own classes")
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="an installed package whose classes the model may use, as in keras_hub",
+    )
+    parser.add_argument(
+        "--data",
+        metavar="FILE.py:FUNCTION",
+        help="your function that returns one batch of what the model is trained on (runs that code)",
+    )
 
 
 def add_json(parser: ArgumentParser) -> None:

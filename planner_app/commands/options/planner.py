@@ -28,7 +28,7 @@ def limit_of(options: Namespace) -> int | None:
 
 
 def planner_of(options: Namespace, on_progress: OnProgress = None) -> Planner:
-    model = check_model(options.model, options.custom, on_progress)
+    model = check_model(options.model, options.custom, on_progress, trust=options.trust, data=options.data)
     return Planner(model, file=file_name(options.model), calibrated=not options.uncalibrated)
 
 

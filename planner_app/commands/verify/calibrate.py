@@ -28,7 +28,7 @@ HELP = "compare estimates with measurements, and calibrate later estimates"
 def add(parser: ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", metavar="MODEL", help=arguments.MODEL_HELP)
     parser.add_argument("results", nargs="*", metavar="RESULT.json", help="what plimsoll measure -o has written")
-    parser.add_argument("--custom", metavar="FILE.py", help="your Python file with the model's own classes")
+    arguments.add_code(parser)
     parser.add_argument("--compare", action="store_true", help="only compare, change no calibration")
     parser.add_argument("--list", action="store_true", help="list the calibrations")
     parser.add_argument("--forget", metavar="DEVICE", help='of one device, or "all"')
@@ -59,7 +59,7 @@ def run(options: Namespace) -> int:
 def _calibrate(store: Calibrations, options: Namespace, out: Console) -> int:
     compared: list[tuple[Measurement, Comparison]] = []
     with terminal.progress() as on_progress:
-        model = check_model(options.model, options.custom, on_progress)
+        model = check_model(options.model, options.custom, on_progress, trust=options.trust, data=options.data)
         for name in options.results:
             measurement = read_measurement(Path(name))
             compared.append((measurement, compare_with_estimate(model, measurement, on_progress=on_progress)))

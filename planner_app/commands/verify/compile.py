@@ -49,7 +49,7 @@ def run(options: Namespace) -> int:
         for batch in dict.fromkeys(options.batch)
     ]
     with terminal.progress() as on_progress:
-        model = check_model(options.model, options.custom, on_progress)
+        model = check_model(options.model, options.custom, on_progress, trust=options.trust, data=options.data)
         checks = list(compile_checks(model, setups, devices, on_progress))
     if options.json:
         seconds = round(time.monotonic() - started, 3)

@@ -99,7 +99,7 @@ def run(options: Namespace) -> int:
 
     with interruptible() as cancelled, terminal.progress() as on_progress:
         result = measure(
-            check_model(options.model, options.custom, on_progress, cancelled),
+            check_model(options.model, options.custom, on_progress, cancelled, trust=options.trust, data=options.data),
             setup,
             place,
             order=order_of(options, place, gpus),

@@ -91,14 +91,21 @@ def trace_key(model: CheckedModel, setup: StepSetup, versions: Mapping[str, str]
     parts = [
         FORMAT,
         _own_code(),
-        *(versions.get(package, "") for package in ("tensorflow", "keras")),
+        *(versions.get(package, "") for package in ("tensorflow", "keras", "keras-hub")),
+        *model.trusted,
         msgspec.json.encode(model.config, order="deterministic").hex(),
         msgspec.json.encode(model.compile_config, order="deterministic").hex(),
         model.custom or "",
-        hashlib.sha256(Path(custom).read_bytes()).hexdigest() if custom and Path(custom).is_file() else "",
+        _digest(custom),
+        model.data or "",
+        _digest((model.data or "").rpartition(":")[0]),
         msgspec.json.encode(setup).hex(),
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
+
+
+def _digest(file: str | None) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
 
 
 def _head(key: str, kind: str, body: bytes) -> str:

@@ -25,6 +25,7 @@ from planner_app.worker.build.expected import has_own_step
 from planner_app.worker.build.feed import given_feed
 from planner_app.worker.build.inputs import inputs_of
 from planner_app.worker.build.long_models import built_once
+from planner_app.worker.build.packages import import_trusted, without_preprocessors
 from planner_app.worker.build.said import line
 from planner_app.worker.build.valueless import without_values
 
@@ -81,6 +82,7 @@ def rebuilt(
         if model.format == "python":
             built = _with_data(_from_function(model, precision), model)
             return _checked_built(replace(built, model=_resized(built.model, sizes or {})), model, sizes or {})
+        import_trusted(model)
         custom = _custom_objects(model)
         with keras.saving.custom_object_scope(custom):
             built = _checked_built(_with_data(_from_config(model, precision, sizes, custom), model), model, sizes or {})
@@ -103,6 +105,8 @@ def _from_config(
 ) -> Any:
     with _explained(), built_once():
         config = edit_config.without_training(model.config)
+        if model.trusted:
+            config = without_preprocessors(config)
         config = _with_shapes(config, sizes or {})
         if model.legacy:
             config = edit_config.with_accepted_options(config, _accepted_options)

@@ -11,6 +11,7 @@ from planner_app.worker.inspect.names import keras_names
 from planner_app.worker.inspect.objects import refuse_unknown, walk
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.sense import check_sense
+from planner_app.worker.inspect.trusted import package_of
 from planner_app.worker.inspect.user_names import UserNames
 
 MOST_LETTERS = 40  # of a name in a warning
@@ -57,6 +58,7 @@ def checked(
         file_bytes=size,
         weights=contents.weights,
         custom=str(custom) if custom else None,
+        trusted=tuple(sorted({package_of(node.value) for node in findings.nodes} & custom_names.packages)),
         warnings=(*contents.warnings, *warnings),
     )
 

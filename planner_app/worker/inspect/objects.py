@@ -6,6 +6,8 @@ from typing import Any
 
 from planner_app.worker.inspect.names import PLAIN_VALUES, RUNS_CODE, KerasNames
 from planner_app.worker.inspect.refusal import Refused
+from planner_app.worker.inspect.trusted import advice as of_packages
+from planner_app.worker.inspect.trusted import is_of
 from planner_app.worker.inspect.user_names import HOW_TO_OFFER, UserNames
 
 MAX_NAMED = 20  # classes spelled out in one sentence
@@ -59,6 +61,7 @@ def refuse_unknown(findings: Findings, custom: UserNames = NOTHING_CUSTOM, *, wh
     listed = [f"{name!r}{_of_layers(layers)}" for name, layers in list(findings.unknown.items())[:MAX_NAMED]]
     more = len(findings.unknown) - len(listed)
     advice = "Name the Python file that defines them with --custom file.py"
+    advice = of_packages(findings.unknown, custom.packages) or advice
     if any(_bare(name) in custom.private for name in findings.unknown):
         advice = HOW_TO_OFFER
     if KERAS_2_ONLY & findings.unknown.keys():
@@ -111,6 +114,9 @@ def _check_object(value: dict[str, Any], layer: str, names: KerasNames, custom: 
         findings.nodes.append(Node(value, layer, name, keras_own=True))
     elif bare in custom.classes and not str(module or "").startswith("keras"):
         _check_registered(value, name, layer, custom.classes)
+        findings.nodes.append(Node(value, layer, name, keras_own=False))
+    elif is_of(value, custom.packages):
+        _check_files(value, layer)
         findings.nodes.append(Node(value, layer, name, keras_own=False))
     else:
         shown = name if module is None or not isinstance(module, str) else f"{module}.{name}"

@@ -15,6 +15,7 @@ from planner_app.worker.inspect.check import Contents, checked
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.source import Source, folder_files, folder_sha256, open_source, sha256
 from planner_app.worker.inspect.text import MAX_JSON_BYTES, parse_object
+from planner_app.worker.inspect.trusted import checked_packages
 from planner_app.worker.inspect.user_names import UserNames, names_in, parsed
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
@@ -40,6 +41,7 @@ def inspect(request: protocol.Inspect, report: Report) -> CheckedModel:
         raise ModelError(f"{request.custom!r} can't be found: {error.strerror}.") from error
     custom_names = _custom_names(custom)
     try:
+        custom_names = replace(custom_names, packages=checked_packages(request.trust))
         if not path.exists() and ".py:" in path.name:
             return _python(request.path)
         if path.suffix == ".py":

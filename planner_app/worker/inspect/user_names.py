@@ -36,6 +36,7 @@ class UserNames:
     classes: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
     private: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()  # installed ones that the user trusts
 
 
 @dataclass(slots=True)

@@ -1,0 +1,60 @@
+"""Classes of packages that the user trusts, looked up before anything of a file is rebuilt."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from keras.src.saving import object_registration
+
+from planner_app.core.model.description import CheckedModel
+from planner_app.errors import ModelError
+from planner_app.worker.build.edit_config import copied
+
+PREPROCESSORS = frozenset(
+    {"preprocessor", "tokenizer", "image_converter", "audio_converter"}
+)  # host work, not the step
+
+
+def import_trusted(model: CheckedModel) -> None:
+    """Imports the packages, and checks that what the configuration names of them is a class they registered."""
+    for package in model.trusted:
+        try:
+            importlib.import_module(package)
+        except Exception as error:
+            raise ModelError(f"The package {package!r} can't be imported: {error} ({type(error).__name__}).") from error
+    if model.trusted:
+        for tree in (model.config, model.compile_config or {}):
+            copied(tree, lambda node, _: _checked(node, model.trusted))
+
+
+def without_preprocessors(tree: Any) -> Any:
+    """Preprocessing is the host's: tokenizers would ask for files that nobody reads here."""
+
+    def change(node: dict[str, Any], _role: str) -> dict[str, Any]:
+        config = node["config"]
+        if isinstance(config, dict):
+            node["config"] = {
+                key: None if key in PREPROCESSORS and isinstance(value, Mapping) else value
+                for key, value in config.items()
+            }
+        return node
+
+    return copied(tree, change)
+
+
+def _checked(node: dict[str, Any], packages: tuple[str, ...]) -> dict[str, Any]:
+    module = node.get("module")
+    package = module.partition(".")[0] if isinstance(module, str) else ""
+    if package not in packages:
+        return node
+    registered = object_registration.GLOBAL_CUSTOM_OBJECTS.get(node.get("registered_name"))
+    if (
+        not isinstance(registered, type)
+        or registered.__name__ != node["class_name"]
+        or registered.__module__.partition(".")[0] != package
+    ):
+        raise ModelError(
+            f"The model names {str(module)[:80]}.{str(node['class_name'])[:80]}, which {package} has not registered "
+            "for Keras' serialization: only registered classes of a trusted package may be named by a file."
+        )
+    return node
