@@ -1,6 +1,5 @@
 #!/bin/sh
-# An AppDir of the bundle, and an AppImage of that where appimagetool is installed: sh packaging/make_appdir.sh
-# The AppDir is tested by `make bundle-test`; turning it into an AppImage is untested: appimagetool was not at hand.
+# An AppDir of the bundle, which runs from wherever it lies: sh packaging/make_appdir.sh
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
@@ -19,9 +18,4 @@ cat > "$target/AppRun" <<'RUN'
 exec "$(dirname "$(readlink -f "$0")")/usr/lib/plimsoll/plimsoll" "$@"
 RUN
 chmod +x "$target/AppRun"
-if command -v appimagetool >/dev/null; then
-	mkdir -p dist
-	appimagetool "$target" "dist/Plimsoll-$("$python" packaging/release.py)-$(uname -m).AppImage"
-else
-	echo "Wrote $target. With appimagetool installed it would be an AppImage in dist/."
-fi
+echo "Wrote $target."
