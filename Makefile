@@ -42,7 +42,7 @@ define on_demo
 endef
 
 # A process for each core, up to four since each may hold TensorFlow several times. The tests of a file stay together.
-PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile
+PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test: lint ## lint, then the whole test suite
 	$(BIN)/pytest $(PARALLEL)
