@@ -14,5 +14,6 @@ from planner_app.errors import PlanError
 from planner_app.train.feasibility import Feasibility, fits
 from planner_app.train.notes import PlanWarning
 from planner_app.train.plan import TrainingPlan, load_plan
+from planner_app.train.recover.supervise import supervise
 
-__all__ = ["Feasibility", "PlanError", "PlanWarning", "TrainingPlan", "fits", "load_plan"]
+__all__ = ["Feasibility", "PlanError", "PlanWarning", "TrainingPlan", "fits", "load_plan", "supervise"]

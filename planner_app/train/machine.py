@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from planner_app.core.hardware.machine import Gpu
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+WORKER_VARIABLES = ("PLIMSOLL_WORKER", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 SAME_SIZE = 0.98  # drivers report a little more or less of the same card
 
 
@@ -69,3 +70,8 @@ def is_same(device: PlannedDevice, gpu: "Gpu") -> bool:
 
 def _plain(name: str) -> str:
     return name.casefold().removeprefix("nvidia ").strip()
+
+
+def this_worker() -> int | None:
+    """Which of several hosts this is, where Slurm, MPI or the user say so."""
+    return next((int(os.environ[name]) for name in WORKER_VARIABLES if os.environ.get(name, "").isdigit()), None)

@@ -11,39 +11,47 @@ from planner_app.core.plan.plan import DeviceKind, Entry, Plan, Rung
 from planner_app.errors import PlanError
 from planner_app.files.plan_reading import read_plan
 from planner_app.train.environment import apply_environment
-from planner_app.train.machine import pick_entry, visible_gpus
+from planner_app.train.machine import pick_entry, this_worker, visible_gpus
 from planner_app.train.notes import note
+from planner_app.train.recover.run import DEVICE, PLAN, ChildRun, child_run, rung_from_environment
 
 if TYPE_CHECKING:
     from planner_app.core.hardware.machine import Gpu
 
-WORKER_VARIABLES = ("PLIMSOLL_WORKER", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
-
 
 def load_plan(
-    path: str | Path, *, device: str | None = None, rung: int = 0, worker: int | None = None
+    path: str | Path | None = None, *, device: str | None = None, rung: int | None = None, worker: int | None = None
 ) -> "TrainingPlan":
     """Reads a plan and puts its environment in place. Call it before TensorFlow or Keras is imported.
 
     Args:
-        path: A file that `plimsoll plan` or the app has written.
-        device: Which of the plan's devices this is; by default the one this machine has.
-        rung: Where on the ladder to start; 0 is the first.
+        path: A file that `plimsoll plan` or the app has written; by default what PLIMSOLL_PLAN names, which
+            `plimsoll run` sets.
+        device: Which of the plan's devices this is; by default what PLIMSOLL_DEVICE says, else what this machine has.
+        rung: Where on the ladder to start; by default what PLIMSOLL_RUNG says, else 0, the first. Under `plimsoll run`
+            training starts no higher than the supervisor says.
         worker: With several hosts, which of them this is, from 0 on; by default what TF_CONFIG, Slurm or MPI say.
 
     Raises:
         PlanError: The file is not a plan that can be used, or not one for this machine.
     """
+    path = path if path is not None else os.environ.get(PLAN)
+    if path is None:
+        raise PlanError("No plan is named: call load_plan('plan.json'), or set PLIMSOLL_PLAN.")
     plan = read_plan(path)
     gpus = visible_gpus() if any(entry.device.kind is DeviceKind.GPU for entry in plan.devices) else ()
-    entry = pick_entry(plan, gpus, device)
-    if not 0 <= rung < len(entry.rungs):
-        raise PlanError(f"There is no rung {rung}: {entry.device.name} has {len(entry.rungs)} in this plan, from 0 on.")
+    entry = pick_entry(plan, gpus, device or os.environ.get(DEVICE) or None)
+    run, said = child_run(), rung_from_environment()
+    chosen = (said or 0) if rung is None else max(rung, said or 0) if run is not None else rung
+    if not 0 <= chosen < len(entry.rungs):
+        raise PlanError(
+            f"There is no rung {chosen}: {entry.device.name} has {len(entry.rungs)} in this plan, from 0 on."
+        )
     if worker is None:
-        worker = next((int(os.environ[name]) for name in WORKER_VARIABLES if os.environ.get(name, "").isdigit()), None)
+        worker = this_worker()
     for sentence in apply_environment(entry.environment):
         note(sentence)
-    return TrainingPlan(plan, entry, rung, gpus, worker)
+    return TrainingPlan(plan, entry, chosen, gpus, worker, run)
 
 
 class TrainingPlan:
@@ -54,13 +62,38 @@ class TrainingPlan:
         entry: The part of it for this kind of device.
         gpus: The GPUs as they were before TensorFlow started.
         worker: Which of the hosts this is, where somebody has said so.
+        run: The supervised run that this process is part of; None without `plimsoll run`.
     """
 
     def __init__(
-        self, plan: Plan, entry: Entry, rung: int = 0, gpus: "tuple[Gpu, ...]" = (), worker: int | None = None
+        self,
+        plan: Plan,
+        entry: Entry,
+        rung: int = 0,
+        gpus: "tuple[Gpu, ...]" = (),
+        worker: int | None = None,
+        run: ChildRun | None = None,
     ) -> None:
-        self.plan, self.entry, self.gpus, self.worker = plan, entry, gpus, worker
+        self.plan, self.entry, self.gpus, self.worker, self.run = plan, entry, gpus, worker, run
         self._rung = rung
+        self._said: set[str] = set()
+        self._fits = 0
+        self._trainer: Any = None
+
+    @property
+    def is_supervised(self) -> bool:
+        return self.run is not None
+
+    def say_once(self, what: str) -> bool:
+        """Whether this has not been said yet."""
+        new = what not in self._said
+        self._said.add(what)
+        return new
+
+    def next_fit(self) -> int:
+        """A number for each call of `fit`, the same when the script is started again."""
+        self._fits += 1
+        return self._fits - 1
 
     @property
     def rung(self) -> int:
@@ -155,28 +188,77 @@ class TrainingPlan:
         """For training loops of your own: `trainer.step(batch)` is one update with one global batch."""
         from planner_app.train.trainer import Trainer
 
-        return Trainer(self, model)
+        kept = self._trainer
+        if kept is None or kept[0].model is not model or kept[0].compiled_with is not kept[1]:
+            trainer = Trainer(self, model)
+            self._trainer = kept = trainer, trainer.compiled_with
+        return kept[0]
 
-    def fit(self, model: Any, x: Any, y: Any = None, **options: Any) -> Any:
+    def fit(
+        self,
+        model: Any,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: Any = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+    ) -> Any:
         """As `model.fit`, on the plan's devices and in its accumulation steps; goes on at the next rung when memory
         runs out, with the same weights, optimizer state, epoch, step and global batch.
 
-        Takes epochs, initial_epoch, callbacks, validation_data, validation_freq, validation_steps, steps_per_epoch,
-        sample_weight, shuffle and verbose, with the meaning they have in Keras.
+        Every argument means what it means in Keras. The batch size is the plan's: another one is overruled.
         """
         from planner_app.train.loop import fit
 
-        return fit(self, model, x, y, **options)
+        given = {name: value for name, value in locals().items() if name not in ("self", "fit")}
+        return fit(self, **given)
 
-    def evaluate(self, model: Any, x: Any, y: Any = None, **options: Any) -> dict[str, float]:
-        """As `model.evaluate(..., return_dict=True)`, as much at a time as the plan allows."""
+    def evaluate(
+        self,
+        model: Any,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """As `model.evaluate`, as much at a time as the plan allows."""
         from planner_app.train.loop import evaluate
 
-        return evaluate(self, model, x, y, **options)
+        given = {name: value for name, value in locals().items() if name not in ("self", "evaluate")}
+        return evaluate(self, **given)
+
+    def predict(
+        self,
+        model: Any,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """As `model.predict`, as much at a time as the plan allows."""
+        from planner_app.train.loop import predict
+
+        return predict(self, model, x, batch_size, verbose, steps, callbacks)
 
     def watch(self, report: str | Path | None = None) -> Any:
         """A callback that holds the live peak against the plan, warns of drift and leaks, and writes a run report."""
-        from planner_app.train.watch import make_watch
+        from planner_app.train.observe.watch import make_watch
 
         return make_watch(self, report)
 

@@ -3,11 +3,14 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+import keras
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from planner_app.core.plan.cluster import parse_tf_config, tf_config
 from planner_app.core.plan.plan import DeviceKind
 from planner_app.errors import PlanError
+from planner_app.train.recover.supervise import shared_seed
 
 if TYPE_CHECKING:
     from planner_app.train.plan import TrainingPlan
@@ -20,6 +23,7 @@ TOO_LATE = "TensorFlow has already started, so its devices can't be set up any m
 
 def make_strategy(plan: "TrainingPlan") -> Any:
     """One device: none, so that Keras may compile the step. Several: mirrored. Several hosts: mirrored over all."""
+    _seed(plan)
     local = plan.entry.gpus // plan.hosts
     resolver = _cluster(plan) if plan.hosts > 1 else None
     devices = _cpus(local) if plan.entry.device.kind is DeviceKind.CPU else _gpus(plan, local)
@@ -28,6 +32,13 @@ def make_strategy(plan: "TrainingPlan") -> Any:
             raise PlanError(f"{plan.entry.gpus} CPU devices on {plan.hosts} hosts: TensorFlow has one on each host.")
         return tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver=resolver)
     return tf.distribute.MirroredStrategy(devices) if len(devices) > 1 else tf.distribute.get_strategy()
+
+
+def _seed(plan: "TrainingPlan") -> None:
+    """Hosts must shuffle alike, and so must a process that is started again. A seed of the script's own counts."""
+    seed = plan.run.seed if plan.run is not None else shared_seed(plan.plan) if plan.hosts > 1 else None
+    if seed is not None and context.global_seed() is None:
+        keras.utils.set_random_seed(seed)
 
 
 def _cpus(count: int) -> list[str]:

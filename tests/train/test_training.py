@@ -1,15 +1,15 @@
 """Real training by plans: gradients that are added up, memory that runs out, several devices and hosts."""
 
-import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from lessons import FEATURES, TARGETS, WIDTH
+from children import finish, run, start
 from planning import cpu_entry, plan
-from school import finish, learn, start
+from ports import free_ports
+from scripts import FEATURES, TARGETS, WIDTH
 
 from planner_app.files.kept.measurements import read_measurement
 from planner_app.files.plans import write_plan
@@ -35,7 +35,7 @@ def one_device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("one")
     names = {"keras": 1, "plain": 1, "even": 5, "uneven": 4, "one by one": 30}
     plans = {name: written(folder, name, steps, optimizer="sgd") for name, steps in names.items()}
-    return learn("train", plans=plans, samples=SAMPLES, epochs=2, options={"learning_rate": 0.1, "momentum": 0.9})
+    return run("train", plans=plans, samples=SAMPLES, epochs=2, options={"learning_rate": 0.1, "momentum": 0.9})
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def two_devices(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("two")
     names = {"plain": 1, "even": 5, "uneven": 4}
     plans = {name: written(folder, name, steps, gpus=2, optimizer="sgd") for name, steps in names.items()}
-    return learn("train", plans=plans, samples=SAMPLES, epochs=2, options={"learning_rate": 0.1, "momentum": 0.9})
+    return run("train", plans=plans, samples=SAMPLES, epochs=2, options={"learning_rate": 0.1, "momentum": 0.9})
 
 
 def difference(left: dict[str, Any], right: dict[str, Any]) -> float:
@@ -104,22 +104,13 @@ def test_that_memory_that_runs_out_ends_on_a_lower_rung_with_no_step_lost(ran_ou
     assert found["global_batch"] == 8192
     assert found["batches"] == expected["batches"] == [0, 1, 2, 3]
     assert found["updates"] == expected["updates"] == 4
-    assert f"Memory ran out with {8192 // devices} samples at a time" in found["said"][0]
-    assert "no step is lost" in found["said"][0]
+    said = next(each for each in found["said"] if "Memory ran out" in each)
+    assert f"Memory ran out with {8192 // devices} samples at a time" in said
+    assert "no step is lost" in said
+    assert any("Start the script with `plimsoll run`" in each for each in found["said"]) == (case == "compiled")
     assert found["history"]["loss"] == pytest.approx(expected["history"]["loss"], rel=1e-5)
     for name in state.files:
         assert np.abs(reached[name].astype("float64") - state[name]).max() < CLOSE, name
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def test_that_two_hosts_train_as_one(tmp_path, one_device):
@@ -137,7 +128,7 @@ def test_that_two_hosts_train_as_one(tmp_path, one_device):
 def pieces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("pieces")
     report = folder / "run.json"
-    found = learn("pieces", path=written(folder, "pieces", 2, (2, "mixed_bfloat16"), batch=20), report=str(report))
+    found = run("pieces", path=written(folder, "pieces", 2, (2, "mixed_bfloat16"), batch=20), report=str(report))
     return found | {"report": read_measurement(report)}
 
 
@@ -152,7 +143,8 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("nothing", "The data hold no batch"),
         ("too large", "A batch of 50 came: expected up to 20, the global batch."),
         ("not compiled", "The model is not compiled"),
-        ("generator", "A generator does not say when an epoch ends: give steps_per_epoch."),
+        ("endless", "The data never end, so an epoch would not either: give steps_per_epoch"),
+        ("generator", "An epoch ends when the generator does: one that never ends needs steps_per_epoch."),
     ],
 )
 def test_that_what_does_not_fit_the_plan_is_said(pieces, name, sentence):
@@ -176,16 +168,24 @@ def test_that_a_model_in_training_goes_on_in_lower_precision(pieces):
 
 
 def test_that_data_of_every_kind_come_in_global_batches(pieces):
-    assert pieces["updates"] == {"samples": 6, "small batches": 6, "large batches": 6, "arrays": 6, "pieces": 8}
+    """Steps are the data's own batches, as in Keras: four of 7 samples are 28, an update of 20 and one of 8."""
+    assert pieces["updates"] == {"samples": 6, "small batches": 6, "large batches": 6, "arrays": 6, "pieces": 4}
 
 
 def test_that_evaluation_says_what_keras_says(pieces):
     assert pieces["evaluated"] == pytest.approx(pieces["keras"], rel=1e-5)
+    assert pieces["listed"] == pytest.approx(list(pieces["evaluated"].values()))
+
+
+def test_that_prediction_says_what_keras_says(pieces):
+    shape, far = pieces["predicted"]
+    assert shape == [50, TARGETS]
+    assert far < 1e-5
 
 
 def test_that_the_run_report_is_a_measurement(pieces):
     report = pieces["report"]
     assert (report.setup.batch, report.setup.per_gpu_batch, report.setup.accumulate) == (20, 10, 2)
     assert report.peak_bytes > 0
-    assert len(report.runs[0].steps) == 8
+    assert len(report.runs[0].steps) == 4
     assert report.model == "tiny.keras"

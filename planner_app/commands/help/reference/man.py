@@ -30,6 +30,9 @@ ENVIRONMENT = (
     ("PLIMSOLL_SEARCHES", "Where a search that was not finished is kept. Default: plimsoll/searches in the cache."),
     ("PLIMSOLL_SETTINGS", "Where the app keeps its settings. Default: plimsoll in the user's configuration."),
     ("PLIMSOLL_WORKER", "For training scripts on several machines: which of a plan's hosts this one is, from 0."),
+    ("PLIMSOLL_PLAN", "For training scripts: the plan that load_plan() reads where the script names none."),
+    ("PLIMSOLL_RUNG", "For training scripts: the rung of the plan to start on, where the script names none."),
+    ("PLIMSOLL_DEVICE", "For training scripts and plimsoll run: which of the plan's devices this machine has."),
 )
 FILES = (
     ("~/.config/plimsoll/settings.json", "The app's settings."),

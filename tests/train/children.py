@@ -1,4 +1,4 @@
-"""Runs lessons in child processes."""
+"""Runs training scripts in child processes."""
 
 import json
 import os
@@ -12,8 +12,8 @@ SECONDS = 300
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
-def start(lesson: str, environment: dict[str, str] | None = None, **given: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, str(HERE / "lessons.py"), lesson, json.dumps(given)]
+def start(script: str, environment: dict[str, str] | None = None, **given: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, str(HERE / "scripts.py"), script, json.dumps(given)]
     return subprocess.Popen(
         command,
         env=clean() | QUIET | (environment or {}),
@@ -30,8 +30,8 @@ def finish(child: subprocess.Popen[str]) -> dict[str, Any]:
     return json.loads(lines[-1].removeprefix("ANSWER "))
 
 
-def learn(lesson: str, environment: dict[str, str] | None = None, **given: Any) -> dict[str, Any]:
-    return finish(start(lesson, environment, **given))
+def run(script: str, environment: dict[str, str] | None = None, **given: Any) -> dict[str, Any]:
+    return finish(start(script, environment, **given))
 
 
 def clean() -> dict[str, str]:

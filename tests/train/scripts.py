@@ -1,4 +1,4 @@
-"""A training script, as a child process: `python lessons.py NAME ARGUMENTS-AS-JSON`. Its answer is one line of JSON.
+"""A training script, as a child process: `python scripts.py NAME ARGUMENTS-AS-JSON`. Its answer is one line of JSON.
 
 TensorFlow's devices and allocator are set up once in a process, so every way to set them up has a process of its own.
 """
@@ -48,7 +48,7 @@ def outcome(plan: TrainingPlan, model: Any, history: Any) -> dict[str, Any]:
     }
 
 
-def lesson_train(plans: dict[str, str], samples: int, epochs: int, options: dict[str, Any]) -> dict[str, Any]:
+def script_train(plans: dict[str, str], samples: int, epochs: int, options: dict[str, Any]) -> dict[str, Any]:
     """Each plan by name, and Keras' own fit with the whole batch at once under the first plan's name "keras"."""
     found = {}
     for name, path in plans.items():
@@ -63,7 +63,7 @@ def lesson_train(plans: dict[str, str], samples: int, epochs: int, options: dict
     return found
 
 
-def lesson_run_out(path: str, save: str, size: dict[str, int]) -> dict[str, Any]:
+def script_run_out(path: str, save: str, size: dict[str, int]) -> dict[str, Any]:
     """One epoch, perhaps under a limit that is too low for the first rung. Weights and slots go to a file."""
     import numpy as np
 
@@ -83,7 +83,7 @@ def lesson_run_out(path: str, save: str, size: dict[str, int]) -> dict[str, Any]
     return {**outcome(plan, model, history), "weights": None, "said": said, "batches": seen}
 
 
-def lesson_hosts(path: str, worker: int, samples: int) -> dict[str, Any]:
+def script_hosts(path: str, worker: int, samples: int) -> dict[str, Any]:
     plan = load_plan(path, worker=worker)
     model = compiled(plan, learning_rate=0.1)
     x, y = data(samples)
@@ -91,7 +91,7 @@ def lesson_hosts(path: str, worker: int, samples: int) -> dict[str, Any]:
     return outcome(plan, model, history)
 
 
-def lesson_pieces(path: str, report: str) -> dict[str, Any]:
+def script_pieces(path: str, report: str) -> dict[str, Any]:
     """Everything a script can use by itself, in a loop of its own."""
     import numpy as np
 
@@ -129,7 +129,8 @@ def lesson_pieces(path: str, report: str) -> dict[str, Any]:
         while True:
             yield x[:7], y[:7]
 
-    found["generator"] = sentence(lambda: plan.fit(model, endless(), verbose=0))
+    found["endless"] = sentence(lambda: plan.fit(model, dataset.batch(4).repeat(), verbose=0))
+    found["generator"] = sentence(lambda: plan.fit(model, ((x[n : n + 7], y[n : n + 7]) for n in (0, 7)), verbose=0))
     found["shapes"] = [tuple(batch[0].shape) for batch in plan.batch(dataset)]
     trainer = plan.trainer(model)
     losses = [float(trainer.step(batch)["loss"]) for _ in range(5) for batch in plan.batch(dataset)]
@@ -153,12 +154,15 @@ def lesson_pieces(path: str, report: str) -> dict[str, Any]:
         more = {"steps_per_epoch": 4} if name == "pieces" else {}
         plan.fit(model, *given, epochs=2, verbose=0, callbacks=[watch], **more)
         found["updates"][name] = int(model.optimizer.iterations.numpy()) - before
-    found["evaluated"] = plan.evaluate(model, x, y, verbose=0)
+    found["evaluated"] = plan.evaluate(model, x, y, verbose=0, return_dict=True)
+    found["listed"] = plan.evaluate(model, x, y, verbose=0)
+    predicted = plan.predict(model, x, verbose=0)
+    found["predicted"] = [list(predicted.shape), float(np.abs(predicted - model.predict(x, verbose=0)).max())]
     found["keras"] = {k: float(v) for k, v in model.evaluate(x, y, verbose=0, return_dict=True).items()}
     found["finite"] = bool(np.all([np.isfinite(w).all() for w in model.get_weights()]))
     return found
 
 
 if __name__ == "__main__":
-    answer = globals()[f"lesson_{sys.argv[1]}"](**json.loads(sys.argv[2]))
+    answer = globals()[f"script_{sys.argv[1]}"](**json.loads(sys.argv[2]))
     sys.stdout.write(f"ANSWER {json.dumps(answer)}\n")

@@ -33,10 +33,16 @@ def small_state(strategy: Any, model: Any) -> list[Any]:
     return [part for part in parts_of(strategy, found) if _bytes(part) <= SMALL_BYTES]
 
 
+def metrics_state(strategy: Any, model: Any) -> list[Any]:
+    """Variables that a test step changes."""
+    return parts_of(strategy, list(model.metrics_variables))
+
+
 def all_state(strategy: Any, model: Any) -> list[list[Any]]:
     """Every variable as the list of its replicas on this host, where they are all the same; else each by itself."""
     found = []
-    for variable in _unique([*model.variables, *model.optimizer.variables, *model.metrics_variables]):
+    optimizer = model.optimizer.variables if getattr(model, "optimizer", None) is not None else ()
+    for variable in _unique([*model.variables, *optimizer, *model.metrics_variables]):
         parts = list(strategy.experimental_local_results(variable))
         own = getattr(variable, "synchronization", None) is tf.VariableSynchronization.ON_READ
         found += [[part] for part in parts] if own else [parts]
