@@ -1,4 +1,4 @@
-"""The command line. Exit codes: 0 fine, 1 error, 2 wrong usage, 3 does not fit.
+"""The command line. Exit codes: 0 fine, 1 error, 2 wrong usage, 3 does not fit, 130 cancelled.
 
 `plimsoll` alone opens the app, `plimsoll MODEL` opens it with a model.
 
@@ -8,7 +8,9 @@ this is the one place it reaches.
 
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -49,15 +51,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _open_app(given)
     options = parser(given[0]).parse_args(given)
     try:
+        _hear_interrupts()
         code = int(_command(options.command).run(options))
         sys.stdout.flush()
         if notice := unkept():
             _failed(notice, "")
         return code
-    except PlannerError as error:
-        return _failed(str(error), error.detail if options.debug else "")
     except (Cancelled, KeyboardInterrupt):
         return INTERRUPTED
+    except PlannerError as error:
+        return _failed(str(error), error.detail if options.debug else "")
     except BrokenPipeError:  # whoever read us has seen enough
         sys.stderr.close()
         return ERROR
@@ -68,6 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         advice = "This is a bug in plimsoll: please report it with what --debug shows"
         said = " ".join(str(error).split())[:200]
         return _failed(f"{type(error).__name__}: {said}. {advice}.", traceback.format_exc() if options.debug else "")
+
+
+def _hear_interrupts() -> None:
+    """From here on Ctrl-C is an exception: what runs is ended, and what was found is kept."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Parser(ArgumentParser):

@@ -19,7 +19,7 @@ def write_plan(path: str | Path, plan: Plan) -> None:
     """The old file or the new one, never a part of one."""
     path = Path(path)
     try:
-        write_atomically(path, plan_text(plan).encode())
+        write_atomically(path, plan_text(plan).encode(), private=True)
     except OSError as error:
         raise PlanError(
             f"The plan can't be written to {str(path)!r}: {reason(error)}. Name a file in a folder you may write to."

@@ -23,14 +23,15 @@ BEGIN, END = ".plimsoll-", ".tmp"
 LOCK = ".plimsoll-lock"
 PATIENCE_SECONDS = 5.0  # for another process that reads, changes and writes: it takes milliseconds, or hangs
 LOOK_SECONDS = 0.01
+OWNERS = 0o600
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _swept: set[str] = set()
 _unkept: list[str] = []
 
 
-def write_atomically(path: Path | str, data: bytes) -> None:
-    """Whatever is raised, the old file is whole and nothing lies beside it.
+def write_atomically(path: Path | str, data: bytes, *, private: bool = False) -> None:
+    """Whatever is raised, the old file is whole and nothing lies beside it. What is `private` only its owner may read.
 
     A link is followed, permissions stay. What is no file, as /dev/stdout, has nothing to lose and is written to.
     """
@@ -39,7 +40,7 @@ def write_atomically(path: Path | str, data: bytes) -> None:
         if mode is not None and not stat.S_ISREG(mode):
             _write_into(path, data)
         else:
-            _replace(os.path.realpath(path), data, mode)
+            _replace(os.path.realpath(path), data, OWNERS if private and mode is None else mode)
     except OSError as error:
         if error.errno in NO_SPACE:
             raise OSError(error.errno, f"{error.strerror}, {format_bytes(len(data))} needed", str(path)) from error
@@ -62,13 +63,19 @@ def check_writable(path: Path | str) -> None:
 def keep(path: Path, data: bytes) -> bool:
     """For what can be worked out again: whether it could be written. That it could not is known to `unkept`."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, data)
+        make_private_folder(path.parent)
+        write_atomically(path, data, private=True)
     except OSError as error:
         if not _unkept:
             _unkept.append(f"{nothing_kept(path.parent, reason(error))} It is worked out anew next time.")
         return False
     return True
+
+
+def make_private_folder(folder: Path) -> None:
+    """Those above it are made as usual, if need be; those that are there stay as they are."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def unkept() -> str:
@@ -89,7 +96,7 @@ def alone(folder: Path, seconds: float = PATIENCE_SECONDS) -> Iterator[None]:
     Raises:
         OSError: The folder can't be written, or another process does not come to an end with it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         until = time.monotonic() + seconds

@@ -64,7 +64,7 @@ class SettingsFile:
                 if opened is not None:
                     recent = reduce(Settings.with_recent, opened, self.read()[0]).recent
                     settings = msgspec.structs.replace(settings, recent=recent)
-                write_atomically(self.path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
+                write_atomically(self.path, msgspec.json.format(msgspec.json.encode(settings), indent=2), private=True)
         except OSError as error:
             if self.path.is_relative_to(NOWHERE):
                 return nothing_kept(self.path.parent, "")

@@ -68,7 +68,7 @@ def _without_hints(_kind: QtMsgType, _context: QMessageLogContext, text: str) ->
 
 def _let_python_hear_signals(app: App) -> QTimer:
     """Python acts on Ctrl-C only while it runs, and Qt's loop is not Python."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: app.window.close())
     timer = QTimer()
     timer.start(300)

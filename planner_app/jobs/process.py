@@ -38,6 +38,9 @@ class Child:
         except OSError as error:
             self._scratch.remove()
             raise WorkerError(f"The worker {command[0]!r} could not be started: {error.strerror}.") from error
+        except BaseException:  # Ctrl-C, or a signal to end
+            self._scratch.remove()
+            raise
         self.tail = Tail()
         self.memory = GroupMemory(self._popen.pid)
         self.footprint = Footprint(self._popen.pid, self._scratch.home)

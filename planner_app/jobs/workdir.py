@@ -6,6 +6,7 @@
 Folders left by a parent that was killed are known by a lock that nobody holds.
 """
 
+import atexit
 import contextlib
 import fcntl
 import os
@@ -18,9 +19,13 @@ PREFIX = "plimsoll-worker-"
 YOUNG_SECONDS = 60.0  # a folder this new may belong to an instance that has not locked it yet
 
 
+_live: dict[Path, int] = {}  # with the process that made it: one that was forked off is not to remove it
+
+
 class Scratch:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        _live[self.folder] = os.getpid()
         self._lock: int | None = None
         self._removed = False
         self.home = self.folder / "home"
@@ -35,8 +40,16 @@ class Scratch:
         if not self._removed:
             self._removed = True
             remove_tree(self.folder)
+            _live.pop(self.folder, None)
             if self._lock is not None:
                 os.close(self._lock)
+
+
+@atexit.register
+def remove_all() -> None:
+    """Whatever moment the process was told to end at: between making a folder and having a child for it, say."""
+    for folder in [folder for folder, process in _live.items() if process == os.getpid()]:
+        remove_tree(folder)
 
 
 def sweep() -> None:

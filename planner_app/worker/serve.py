@@ -8,6 +8,7 @@ should die: `report(done, of, text, result)`.
 import faulthandler
 import importlib
 import os
+import re
 import sys
 import time
 import traceback
@@ -46,6 +47,7 @@ REPORT_SECONDS = 0.05
 STAGES = 100
 REASON_CHARACTERS = 4_000
 DETAIL_CHARACTERS = 16_000
+_GRAPH_NODE = re.compile(r"\{\{[^{}]*\}\}\s*|\s*\[Op:[^\]]*\]")
 TENSORFLOW_PACKAGES = ("tensorflow", "keras", "h5py", "numpy")
 
 
@@ -125,7 +127,9 @@ def _answer(request: Request, handlers: Mapping[str, str], report: Report) -> by
 
 
 def _failed(name: str, reason: str, detail: str = "") -> bytes:
-    """Short enough to be taken, and without the lone surrogates that come from file names and can't be sent."""
+    """Short enough to be taken, and without the lone surrogates that come from file names and can't be sent. Nodes of
+    TensorFlow's graph, "{{function_node __wrapped__Mul_...}}", mean nothing to anybody who reads the sentence."""
+    reason = _GRAPH_NODE.sub("", reason)
     reason, detail = (
         text.encode("utf-8", "replace").decode() for text in (reason[:REASON_CHARACTERS], detail[-DETAIL_CHARACTERS:])
     )

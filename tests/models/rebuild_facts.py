@@ -95,6 +95,17 @@ facts["calls an import"] = error(
 )
 facts["import was called"] = (offering.parent / "made_by_a_model").exists()
 facts["offered"] = sorted(user_code.custom_objects(user_code.load_module(offering)))
+LARGEST = 2**31 - 1
+for name, shape, large in (
+    ("wide", (4,), [layers.Dense(LARGEST), layers.Dense(LARGEST)]),
+    ("repeated", (LARGEST,), [layers.RepeatVector(LARGEST)]),
+    ("padded", (8, 8, 3), [layers.ZeroPadding2D(LARGEST), layers.UpSampling2D(LARGEST)]),
+    ("flattened", (LARGEST, LARGEST, LARGEST), [layers.Flatten(), layers.Dense(2)]),
+    ("convolved", (2**20, 2**20, 4), [layers.Conv2D(2**20, 3, padding="same")]),
+):
+    config = [keras.saving.serialize_keras_object(each) for each in (layers.InputLayer(shape), *large)]
+    config = {"module": "keras", "class_name": "Sequential", "config": {"name": name, "layers": config}}
+    facts[name] = error(lambda config=config: rebuild(CheckedModel("large", "keras", config)))
 facts["restored"] = core.Variable._initialize_with_initializer is before
 
 from dataclasses import replace  # noqa: E402

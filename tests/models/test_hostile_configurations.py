@@ -137,3 +137,15 @@ def test_that_what_a_reader_may_take_is_bounded_by_the_kernel_too(tmp_path):
     with pytest.raises(ModelError, match="too large or too deep to be read safely"):
         run(Inspect(path=str(path)), CheckedModel, limits)
     assert Inspect.limits.data_bytes is not None
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN", "ConvLSTM2D"])
+def test_that_thousands_of_recurrent_layers_are_refused_before_they_are_traced(refused, name):
+    layers = [layer(name, name=f"r{n}", units=2) for n in range(3000)]
+    assert "3,000 recurrent layers and cells" in refused(sequential(*layers))
+
+
+def test_that_thousands_of_recurrent_cells_in_one_layer_are_refused_too(refused):
+    cells = [layer("LSTMCell", name=f"c{n}", units=2) for n in range(3000)]
+    stack = layer("RNN", cell=layer("StackedRNNCells", name="cells", cells=cells))
+    assert "recurrent layers and cells" in refused(sequential(stack))

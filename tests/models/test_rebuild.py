@@ -106,3 +106,9 @@ def test_that_a_model_can_not_call_what_a_custom_file_imports(facts):
 
 def test_that_a_custom_file_offers_its_keras_classes_what_it_registers_and_what_it_lists(facts):
     assert facts["offered"] == ["Late", "Scale", "Shift", "Twice", "listed", "swish2"]
+
+
+@pytest.mark.parametrize("name", ["wide", "repeated", "padded", "flattened", "convolved"])
+def test_that_sizes_beyond_counting_are_a_sentence_and_no_crash(facts, name):
+    assert facts[name].startswith("ModelError: The ")
+    assert "more elements than TensorFlow can count" in facts[name]

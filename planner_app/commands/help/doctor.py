@@ -12,6 +12,7 @@ from planner_app.commands.options.setup import add_setup, positive, setup_of
 from planner_app.core.doctor import Diagnosis, pieces
 from planner_app.core.doctor.comparison import Comparison
 from planner_app.core.model.description import ModelDescription
+from planner_app.errors import PlannerError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.logs import diagnosed, read_log
 from planner_app.planner.diagnose import beside_model
@@ -63,7 +64,14 @@ def run(options: Namespace) -> int:
 
 def _read(path: str, description: ModelDescription | None) -> Diagnosis:
     layers = [layer.path for layer in description.layers] if description else []
-    return diagnosed(pieces(sys.stdin.buffer), layers) if path == STANDARD_INPUT else read_log(path, layers)
+    if path != STANDARD_INPUT:
+        return read_log(path, layers)
+    if sys.stdin is None:
+        raise PlannerError("Standard input is closed, so there is no log to read: name a file, or pipe one in.")
+    try:
+        return diagnosed(pieces(sys.stdin.buffer), layers)
+    except OSError as error:
+        raise PlannerError(f"Standard input can't be read: {error.strerror or error}. Name a file instead.") from error
 
 
 def as_json(found: Diagnosis, compared: Comparison | None) -> dict[str, Any]:

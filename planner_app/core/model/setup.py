@@ -127,6 +127,9 @@ class StepSetup:
     left_to_model: bool = True
 
 
+MOST = 2**31 - 1  # TensorFlow counts along one dimension in 32 bits in most kernels
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """One way to train a model: one point of the chart.
@@ -152,6 +155,10 @@ class Setup:
         if self.gpus < 1 or self.accumulate < 1:
             raise SetupError(
                 f"{self.gpus} GPUs and {self.accumulate} accumulation steps: expected at least one of each."
+            )
+        if max(self.batch, self.gpus, self.accumulate) > MOST:
+            raise SetupError(
+                f"A batch of {str(self.batch)[:20]} on {str(self.gpus)[:20]} GPUs: expected numbers up to {MOST:,}."
             )
         if self.batch < self.gpus * self.accumulate:
             raise SetupError(

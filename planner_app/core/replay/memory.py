@@ -220,5 +220,5 @@ def _base(trace: StepTrace, value: int) -> int:
 
 def _peak(peak: Peak | None) -> Peak:
     if peak is None:
-        raise AssertionError("An allocator without a limit ran out of memory.")
+        raise SetupError("One step would take more bytes than can be counted: use a smaller batch.")
     return peak

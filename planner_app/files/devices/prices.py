@@ -71,7 +71,7 @@ def keep_prices(lines: Sequence[PriceLine], users: Path) -> None:
     """Into the user's list: a provider's price replaces that provider's older one, all else stays."""
     try:
         with alone(users.parent):
-            write_atomically(users, _with_prices(lines, users))
+            write_atomically(users, _with_prices(lines, users), private=True)
     except OSError as error:
         raise DeviceError(f"The prices can't be kept in {users}: {reason(error)}.") from error
 

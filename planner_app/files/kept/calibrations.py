@@ -62,7 +62,9 @@ class Calibrations:
     def export(self, path: Path) -> int:
         found = self.all()
         try:
-            write_atomically(path, msgspec.json.format(msgspec.json.encode(_File(found)), indent=1) + b"\n")
+            write_atomically(
+                path, msgspec.json.format(msgspec.json.encode(_File(found)), indent=1) + b"\n", private=True
+            )
         except OSError as error:
             raise PlannerError(f"Calibrations can't be written to {str(path)!r}: {reason(error)}.") from error
         return len(found)

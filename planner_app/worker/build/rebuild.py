@@ -21,6 +21,7 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.worker.build import edit_config, user_code
 from planner_app.worker.build.compiled import automatic_jit, compile_as_saved
+from planner_app.worker.build.countable import check_countable, is_overflow, too_large
 from planner_app.worker.build.expected import has_own_step
 from planner_app.worker.build.feed import given_feed
 from planner_app.worker.build.inputs import inputs_of
@@ -144,6 +145,8 @@ def _explained() -> Iterator[None]:
     except PlannerError:
         raise
     except Exception as error:
+        if is_overflow(error):
+            raise too_large() from error
         raise ModelError(
             f"Keras {keras.__version__} can't rebuild the model from its configuration: {_first_line(error)}",
             detail="".join(traceback.format_exception(error)),
@@ -233,6 +236,7 @@ def _is_open(shape: Sequence[int | None], dims: Sequence[int]) -> bool:
 
 def _checked_built(rebuilt: Rebuilt, model: CheckedModel, sizes: Mapping[str, Sequence[int]]) -> Rebuilt:
     built = rebuilt.model
+    check_countable(built)
     if built.built or inputs_of(built):
         return rebuilt
     if rebuilt.data is not None:

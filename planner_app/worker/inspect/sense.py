@@ -10,6 +10,11 @@ MAX_RANK = 32
 MAX_INTEGER = 2**63 - 1
 MAX_NAME = 1000
 MAX_LAYERS = 50_000  # rebuilding takes longer than anybody waits
+MAX_RECURRENT = 500  # tracing takes about a third of a second for each
+RECURRENT = frozenset(
+    "RNN SimpleRNN SimpleRNNCell LSTM LSTMCell GRU GRUCell CuDNNLSTM CuDNNGRU ConvLSTM1D ConvLSTM2D ConvLSTM3D "
+    "ConvLSTMCell StackedRNNCells".split()
+)
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
 
 # One whole number, at least 1.
@@ -32,6 +37,12 @@ def check_sense(nodes: list[Node]) -> None:
     layers = sum(1 for node in nodes for _ in layers_of(node.value))
     if layers > MAX_LAYERS:
         raise Refused(f"it has {layers:,} layers; models of at most {MAX_LAYERS:,} are rebuilt")
+    recurrent = sum(1 for node in nodes if node.class_name in RECURRENT)
+    if recurrent > MAX_RECURRENT:
+        raise Refused(
+            f"it has {recurrent:,} recurrent layers and cells, each a loop that is traced by itself; models of at most "
+            f"{MAX_RECURRENT:,} are rebuilt"
+        )
     for node in nodes:
         config = node.value.get("config")
         _check_name(node.layer)
