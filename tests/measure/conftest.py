@@ -3,16 +3,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from measured_models import DEMO
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.planner.opening import check_model
 
 sys.path.append(str(Path(__file__).parents[1] / "gpu"))  # the stand-in for NVIDIA's library
-
-PACKAGE = Path(__file__).parents[2] / "planner_app"
-DEMO = PACKAGE / "data" / "demo.keras"
-LEAKING = Path(__file__).with_name("leaking.py")
-PARTICULAR = Path(__file__).with_name("particular.py")
 
 
 @pytest.fixture(scope="session")

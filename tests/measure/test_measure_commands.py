@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import DEMO, PACKAGE
+from measured_models import DEMO, PACKAGE
 
 from planner_app.cli import main
 from planner_app.core.measure.measurement import Order, Place

@@ -1,7 +1,7 @@
 """Real training steps in real processes. Each takes seconds, most of them TensorFlow's import."""
 
 import pytest
-from conftest import LEAKING, PARTICULAR
+from measured_models import LEAKING, PARTICULAR
 
 from planner_app.core.estimate.estimate import estimate
 from planner_app.core.estimate.need import Need

@@ -1,32 +1,16 @@
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hostile import keras_file
+from scripts import HERE, TOOLS, run_script
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError
 from planner_app.jobs.protocol import Inspect
 from planner_app.worker.inspect import inspect
-
-HERE = Path(__file__).parent
-TOOLS = HERE.parent / "tools"
-ROOT = HERE.parent.parent
-QUIET = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT)}
-
-
-def run_script(script: Path, *arguments: str) -> str:
-    """A tool of the tests in a process of its own, since it imports TensorFlow."""
-    done = subprocess.run(
-        [sys.executable, str(script), *arguments], capture_output=True, text=True, env=QUIET, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ One of each family, and two saved whole; `python tests/tools/applications.py [--
 import json
 
 import pytest
-from conftest import TOOLS, run_script
+from scripts import TOOLS, run_script
 
 FAMILIES = [
     "ConvNeXtTiny",

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import HERE, ROOT
 from hostile import bytecode, dense, input_layer, keras_file, layer, sequential
+from scripts import HERE, ROOT
 
 CUSTOM = HERE / "custom_classes.py"
 

@@ -5,7 +5,6 @@ import json
 import h5py
 import numpy as np
 import pytest
-from conftest import HERE
 from h5py import h5a, h5d, h5s, h5t
 from hostile import (
     dense,
@@ -13,6 +12,7 @@ from hostile import (
     sequential,
     weights_file,
 )
+from scripts import HERE
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError, PlannerError

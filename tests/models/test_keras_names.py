@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from conftest import QUIET, ROOT
+from scripts import QUIET, ROOT
 
 from planner_app.core.model.choices import LOSSES, OPTIMIZERS
 from planner_app.worker.inspect.names import RUNS_CODE, keras_names

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HERE, run_script
+from scripts import HERE, run_script
 
 GIB = 1 << 30
 
