@@ -11,10 +11,10 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from planner_app.core.model.setup import StepSetup
 from planner_app.core.model.trace import Constant, Phase, Role, Source, StepTrace, Variable
-from planner_app.core.replay.allocate import live, state_bytes
+from planner_app.core.replay.allocate import live
 from planner_app.core.replay.liveness import folded_values, replay
 from planner_app.worker.graph.attribution import Attribution
-from planner_app.worker.graph.crowding import crowded_sums, first_crowded_batch
+from planner_app.worker.graph.crowding import crowded_sums
 from planner_app.worker.graph.nodes import Graph
 from planner_app.worker.graph.replicas import SCOPE as REDUCTION
 from planner_app.worker.graph.rewrite import INPUT_PREFIX, meta_graph, rewritten
@@ -65,19 +65,11 @@ def _graph(traced: Traced, meta: Any, setup: StepSetup) -> Graph:
 
 def _with_crowding(trace: StepTrace, graph: Graph, meta: Any) -> StepTrace:
     """The zeros onto which sums are added up one by one when the CPU's memory seems short."""
-    names, peak = crowded_sums(meta)
-    if not names:
-        return trace
-
-    def grown(batch: int) -> int:
-        buffers = replay(trace, folded_values(trace, batch), steps=1)
-        return live(trace, buffers, batch)[0] - state_bytes(trace, buffers, batch)
-
-    first = first_crowded_batch(peak, graph.batch, grown)
+    crowded = crowded_sums(meta, graph.batch, graph.prime)
     makes = {
         graph.nodes[operation.source].name: operation.makes[0] for operation in trace.operations if operation.makes
     }
-    zeros = tuple(Constant(trace.values[makes[name]].size, first) for name in names if name in makes)
+    zeros = tuple(Constant(trace.values[makes[name]].size, first) for name, first in crowded.items() if name in makes)
     return replace(trace, constants=trace.constants + zeros)
 
 

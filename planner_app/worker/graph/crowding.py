@@ -12,37 +12,55 @@ from typing import Any
 from tensorflow.python.grappler import cluster as grappler_cluster
 from tensorflow.python.grappler import item
 
+from planner_app.worker.graph.rebatched import Rebatch
 from planner_app.worker.graph.rewrite import CPU, device_properties
 
 CPU_MEMORY_BYTES = 256 << 20  # threadpool_device_factory.cc, the memory_limit of a CPU device
-CROWDED = 0.8  # of it: memory_optimizer.cc
-LARGEST_BATCH = 1 << 20
+ENOUGH_BYTES = int(0.8 * CPU_MEMORY_BYTES)  # memory_optimizer.cc: above this share of it
 
 
-def crowded_sums(meta: Any) -> tuple[list[str], int]:
-    """The sums that would be taken apart, and the static peak of the step in bytes, at the batch traced with."""
+def crowded_sums(meta: Any, traced: int, prime: int) -> dict[str, int]:
+    """The sums that are taken apart, each with the batch from which on it is."""
     sums = {}
     for node in meta.graph_def.node:
         inputs = [text for text in node.input if not text.startswith("^")]
         if node.op == "AddN" and len(inputs) > 2:
-            sums[node.name] = inputs
+            sums[node.name] = [_output(text) for text in inputs]
     if not sums:
-        return [], 0
-    peak, alive = _static_peak(meta)
-    return [name for name, inputs in sums.items() if any(_output(text) in alive for text in inputs)], peak
+        return {}
+
+    def at(batch: int) -> tuple[int, list[str]]:
+        peak, alive = _static_peak(meta if batch == traced else Rebatch(traced, prime, batch).graph(meta))
+        return peak, [name for name, inputs in sums.items() if any(each in alive for each in inputs)]
+
+    peak, names = at(traced)
+    found = dict.fromkeys(names, traced)
+    first, earlier = _first_crowded(at, traced, peak)
+    return {name: min(first, found.get(name, first)) for name in (*earlier, *names)} if first else {}
 
 
-def first_crowded_batch(peak: int, traced: int, grown: Callable[[int], int]) -> int:
-    """The batch from which on the static peak counts as crowded. It grows as our own count of what is alive does."""
-    share = peak / max(grown(traced), 1)
-    enough = CROWDED * CPU_MEMORY_BYTES / share
-    low, high = 0, 1
-    while grown(high) <= enough and high < LARGEST_BATCH:
-        low, high = high, high * 2
-    while high - low > max(1, low // 16):  # the static peak is no better known than that
-        middle = (low + high) // 2
-        low, high = (low, middle) if grown(middle) > enough else (middle, high)
-    return high
+def _first_crowded(at: Callable[[int], tuple[int, list[str]]], traced: int, traced_peak: int) -> tuple[int, list[str]]:
+    """The batch from which on the static peak counts as crowded, 0 for none that is traced, and the sums alive then.
+
+    The peak grows in a straight line over most of the way, so that the first guess is nearly always right.
+    """
+    low, low_peak, high, high_peak, names = 0, 0, traced, traced_peak, []
+    if high_peak <= ENOUGH_BYTES:
+        return 0, []
+    low_peak, alone = at(1)
+    if low_peak > ENOUGH_BYTES:
+        return 1, alone
+    low = 1
+    while high - low > 1:
+        guess = low + int((ENOUGH_BYTES - low_peak) * (high - low) / (high_peak - low_peak))
+        for batch in dict.fromkeys((max(low + 1, min(guess + 1, high - 1)), max(low + 1, min(guess, high - 1)))):
+            if low < batch < high:
+                peak, alive = at(batch)
+                if peak > ENOUGH_BYTES:
+                    high, high_peak, names = batch, peak, alive
+                else:
+                    low, low_peak = batch, peak
+    return high, names
 
 
 def _static_peak(meta: Any) -> tuple[int, set[tuple[str, int]]]:

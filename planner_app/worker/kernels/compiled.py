@@ -17,6 +17,7 @@ from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.python.framework.function_def_to_graph import function_def_to_graph_def
 
 from planner_app.core.model.trace import Size
+from planner_app.worker.graph.rebatched import Rebatch
 from planner_app.worker.kernels.call import Call, Scratch
 from planner_app.worker.kernels.forwarding import ALIAS
 from planner_app.worker.kernels.reductions import CONVOLUTIONS
@@ -84,8 +85,9 @@ def _line(block_bytes: Callable[[int], int], first: int, second: int) -> Size:
 
 def _block_bytes(call: Call, batch: int) -> int:
     """The compiler's temporary memory with this batch; nothing where it can't compile the program for the CPU."""
-    functions = [_for_batch(each, call.graph, batch) for each in _called(call.node.attribute("f").name, call.graph)]
-    specs = [_spec(call, place, batch) for place in range(len(call.inputs))]
+    rebatch = Rebatch(call.graph.batch, call.graph.prime, batch)
+    functions = [_for_batch(each, rebatch) for each in _called(call.node.attribute("f").name, call.graph)]
+    specs = [_spec(call, place, rebatch) for place in range(len(call.inputs))]
     digest = _digest(functions, specs)
     if digest not in _laid_out:
         _laid_out[digest] = _compiled_bytes(functions, specs)
@@ -145,11 +147,11 @@ def _compiled_bytes(functions: list[Any], specs: list[Any]) -> int:
     )
 
 
-def _spec(call: Call, place: int, batch: int) -> Any:
+def _spec(call: Call, place: int, rebatch: Rebatch) -> Any:
     """What the program is given: of a variable its value."""
     token = call.inputs[place]
     if token.dtype != tf.resource:
-        return tf.TensorSpec(_rescaled(token.shape, call.graph, batch), token.dtype)
+        return tf.TensorSpec(rebatch.sizes(token.shape), token.dtype)
     source = call.graph.nodes[call.node.inputs[place][0]]
     while source.type in ALIAS:
         source = call.graph.nodes[source.inputs[0][0]]
@@ -175,7 +177,7 @@ def _reads_values(body: Any) -> bool:
     return True
 
 
-def _for_batch(function: Any, graph: Graph, batch: int) -> Any:
+def _for_batch(function: Any, rebatch: Rebatch) -> Any:
     """The function as it would have been traced with another batch."""
     copied = type(function)()
     copied.CopyFrom(function)
@@ -185,10 +187,8 @@ def _for_batch(function: Any, graph: Graph, batch: int) -> Any:
     for node in copied.node_def:
         node.device = ""
         node.ClearField("experimental_debug_info")
-        for name in ("_output_shapes", COMPILED):
-            node.attr.pop(name, None)
-        if node.op == "Const":
-            _rescale(node, graph, batch)
+        node.attr.pop(COMPILED, None)
+        rebatch.node(node)
     return copied
 
 
@@ -210,16 +210,3 @@ def _called(name: str, graph: Graph) -> list[Any]:
 def _convolves(call: Call) -> bool:
     functions = _called(call.node.attribute("f").name, call.graph)
     return any(node.op in CONVOLVING for function in functions for node in function.node_def)
-
-
-def _rescale(constant: Any, graph: Graph, batch: int) -> None:
-    """A shape that was written down while tracing has the traced batch in it."""
-    value = tf.make_ndarray(constant.attr["value"].tensor)
-    if value.dtype.kind == "i" and value.size and (value % graph.prime == 0).any() and value.any():
-        sizes = _rescaled(tuple(int(size) for size in value.reshape(-1)), graph, batch)
-        changed = tf.make_tensor_proto(sizes, value.dtype, value.shape)
-        constant.attr["value"].tensor.CopyFrom(changed)
-
-
-def _rescaled(shape: tuple[int, ...], graph: Graph, batch: int) -> tuple[int, ...]:
-    return tuple(size * batch // graph.batch if size and size % graph.prime == 0 else size for size in shape)
