@@ -135,7 +135,7 @@ $(READY): pyproject.toml
 	@$(SUITABLE) $(BIN)/python 2>/dev/null || { $(FIND_PYTHON) && "$$python" -m venv --clear $(VENV); }
 	@echo "Installing what plimsoll needs into $(VENV); TensorFlow is large, so the first time takes minutes."
 	@$(BIN)/python -m pip install --quiet "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --editable ".[app,tensorflow,legacy]" --group dev
+	@$(BIN)/python -m pip install --quiet --editable ".[app,tensorflow,legacy,xla-gpu]" --group dev
 	@touch $@
 
 # A Python that can be started, is of a version that TensorFlow has wheels for, and can make environments.

@@ -6,7 +6,8 @@
     ├── DeviceError      a device nobody knows
     ├── PlanError        a plan that can't be read, or can't be kept
     └── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
-        └── PythonError  no Python that workers can run in
+        ├── PythonError  no Python that workers can run in
+        └── CompilerMissing  XLA's compiler for CUDA is not installed
 
 `Cancelled` is no error: the user said stop, and knows.
 
@@ -51,6 +52,10 @@ class WorkerError(PlannerError):
 
 
 class PythonError(WorkerError):
+    pass
+
+
+class CompilerMissing(WorkerError):
     pass
 
 

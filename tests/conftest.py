@@ -61,6 +61,7 @@ def own_surroundings(run: Path) -> dict[str, str]:
         "XDG_DATA_HOME": str(home / ".local" / "share"),
         "XDG_STATE_HOME": str(home / ".local" / "state"),
         "PLIMSOLL_CACHE": str(run / "traces"),
+        "PLIMSOLL_COMPILER": "never",  # but by the tests that are about it
         "COLUMNS": "120",
         "LINES": "24",
         "QT_QPA_PLATFORM": "offscreen",

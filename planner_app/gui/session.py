@@ -17,11 +17,13 @@ from planner_app.core.model.description import ModelDescription
 from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.core.replay.memory import Memory
 from planner_app.gui.background.answers import Answers, EstimateOf
+from planner_app.gui.background.compiling import CompileRequest, Compiling
 from planner_app.gui.background.opening import Opening
 from planner_app.gui.background.task import Task
 from planner_app.gui.background.traces import TraceRequest, Traces
 from planner_app.gui.choice import BATCH, Choice, SetupChanges
 from planner_app.gui.history import History
+from planner_app.planner.lines import Ask
 from planner_app.planner.opening import Opened, file_name
 from planner_app.planner.planner import Planner
 from planner_app.planner.tracer import Tracer
@@ -58,13 +60,18 @@ class Session(QObject):
         self._troubles: dict[StepSetup, str] = {}
         self._also: dict[str, tuple[StepSetup, ...]] = {}
         self._tasks: list[Task] = []
-        self._opening, self._traces = Opening(self.start), Traces()
+        self._opening, self._traces, self._compiling = Opening(self.start), Traces(), Compiling()
+        self._tracing = ""
         self._opening.opened.connect(self._on_opened)
         self._opening.failed.connect(self._on_open_failed)
         self._opening.progressed.connect(self._on_open_progressed)
         self._traces.traced.connect(self._on_traced)
         self._traces.failed.connect(self._on_trace_failed)
         self._traces.progressed.connect(self._on_trace_progressed)
+        self._compiling.compiled.connect(self._on_compiled)
+        self._compiling.progressed.connect(self._on_compile_progressed)
+        for signal in (self.choice_changed, self.memories_changed):
+            signal.connect(self._ask_compiler)
 
     # What is known
 
@@ -122,10 +129,11 @@ class Session(QObject):
         self.model_changed.emit()
 
     def cancel(self) -> None:
-        """Stop opening, or tracing what is missing: what is there stays."""
+        """Stop opening, tracing what is missing, and asking the compiler: what is there stays."""
         opening = self.opening
         self._opening.cancel()
         self._traces.want(None)
+        self._compiling.want(None)
         self.progressed.emit(0, 0, "")
         if opening:
             self.model_changed.emit()
@@ -208,6 +216,7 @@ class Session(QObject):
         """End all work; no process is left afterwards."""
         for task in self._tasks:
             task.drop()
+        self._compiling.close()
         self._traces.close()
         self.answers.close()
         for task in self._tasks:
@@ -223,8 +232,18 @@ class Session(QObject):
         if after.steps() != before.steps() or _top_bytes(after) != _top_bytes(before):
             self.trace()
 
+    def _ask_compiler(self) -> None:
+        """Behind the lines: only once nothing is left to trace."""
+        need, setup, device = self.need(self.choice.setup), self.choice.setup, self.choice.device
+        if self.planner is None or need is None or self._tracing:
+            return
+        asked = self.planner.ask is not Ask.NEVER and need.memory.xla and bool(need.memory.points)
+        request = CompileRequest(self.planner, setup, device, _top_bytes(self.choice))
+        self._compiling.want(request if asked and not need.line.trouble else None)
+
     def _close_model(self) -> None:
         self._traces.want(None)
+        self._compiling.want(None)
         self.answers.forget()
         self.opened, self.planner, self.path, self.layer = None, None, "", ""
         self._memories.clear()
@@ -266,8 +285,18 @@ class Session(QObject):
             self.memories_changed.emit()
 
     def _on_trace_progressed(self, done: int, of: int, text: str) -> None:
+        self._tracing = text if done < of else ""
         if not self.opening:
-            self.progressed.emit(done, of, text if done < of else "")
+            self.progressed.emit(done, of, self._tracing)
+            self._ask_compiler()
+
+    def _on_compiled(self, planner: Planner) -> None:
+        if planner is self.planner:
+            self.memories_changed.emit()
+
+    def _on_compile_progressed(self, text: str) -> None:
+        if not self.opening and not self._tracing:
+            self.progressed.emit(0, 0, text)
 
 
 def _point(measurement: Measurement) -> tuple[object, ...]:

@@ -1,5 +1,6 @@
 """One sentence: does the chosen setup fit, and by how much?"""
 
+from planner_app.core.estimate.level import FROM, Source
 from planner_app.core.estimate.need import Need
 from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.gui.choice import Choice
@@ -12,7 +13,8 @@ def verdict(choice: Choice, need: Need) -> tuple[str, Verdict | None]:
     limit = need.capacity_bytes
     name = "the CPU" if not choice.device.cuda else choice.device.name
     each = "" if setup.gpus == 1 else " on each GPU"
-    needed = f"A batch of {setup.batch:,} needs {format_bytes(found.peak_bytes)}{each}"
+    by = "" if found.source is Source.ESTIMATE else f" ({FROM[found.source]})"
+    needed = f"A batch of {setup.batch:,} needs {format_bytes(found.peak_bytes)}{each}{by}"
     if limit is None:
         return f"{needed} on {name}, where nothing limits it.", None
     needed = f"{needed} of the {format_bytes(limit)} that TensorFlow gets on {name}"

@@ -154,8 +154,6 @@ class Compile(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         target: The GPU as a text proto; `name` is what to call it.
     """
 
-    execute: ClassVar[bool] = True  # ptxas, CUDA's assembler
-
     program: Program
     target: str
     name: str

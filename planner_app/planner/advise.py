@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,13 @@ def advise_on(
         traces.make(advice.missing)
         memories |= traces.memories
         impossible |= traces.impossible
+
+
+def points(request: AdviceRequest, advice: Advice) -> Iterator[tuple[Setup, Device]]:
+    """The training as it is, and with the changes that are advised."""
+    yield request.setup, request.device
+    for option in (*advice.options, *advice.helpful):
+        yield option.setup, option.device
 
 
 class _Traces:

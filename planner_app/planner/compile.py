@@ -35,14 +35,21 @@ OnProgress = Callable[[Progress], None]
 
 
 class Compiler:
-    """Compile checks of one model. Once `cancelled` is set, from any thread, waiting callers raise `Cancelled`."""
+    """Compile checks of one model. Once `cancelled` is set, from any thread, waiting callers raise `Cancelled`.
+
+    A `worker` that is given makes the programs and stays open; otherwise there is one until `close`.
+    """
 
     def __init__(
-        self, model: CheckedModel, cache: CompileCache | None = None, cancelled: threading.Event | None = None
+        self,
+        model: CheckedModel,
+        cache: CompileCache | None = None,
+        cancelled: threading.Event | None = None,
+        worker: WarmWorker | None = None,
     ) -> None:
         self.model = model
         self._cache = cache or CompileCache()
-        self._worker = WarmWorker()
+        self._worker, self._owns_worker = worker or WarmWorker(), worker is None
         self._cancelled = cancelled or threading.Event()
 
     def check(self, setup: Setup, device: Device, on_progress: OnProgress | None = None) -> CompileCheck:
@@ -50,7 +57,7 @@ class Compiler:
 
         Raises:
             SetupError: This setup is not compiled by XLA.
-            DeviceError: The device is no GPU, or nobody knows which.
+            DeviceError: The device is not a GPU, or its compute capability is unknown.
             ModelError: XLA can't compile the step; the sentence names the operation and its layer.
             WorkerError: JAX's compiler is not installed, or a child died, hung or ran over its limits.
         """
@@ -77,7 +84,8 @@ class Compiler:
         self._cancelled.set()
 
     def close(self) -> None:
-        self._worker.close()
+        if self._owns_worker:
+            self._worker.close()
 
     def __enter__(self) -> "Compiler":
         return self

@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import TypeVar
 
 from planner_app.core.advise import Advice, AdviceRequest
+from planner_app.core.compile.anchoring import is_open
 from planner_app.core.estimate.curve import per_gpu_batches
 from planner_app.core.estimate.estimate import Estimate, estimate
 from planner_app.core.estimate.largest import Largest, largest
-from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.level import Level, Source
 from planner_app.core.estimate.need import Need, Needs
 from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.hardware.device import Device
@@ -25,14 +27,19 @@ from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.core.plan.ladder import PlanRequest
 from planner_app.core.plan.plan import Plan
 from planner_app.core.replay.memory import Memory
+from planner_app.files.kept.compiled import CompileCache
 from planner_app.files.kept.traces import TraceCache
 from planner_app.jobs.protocol import Progress
 from planner_app.jobs.warm import WarmWorker
 from planner_app.planner import advise, plan, shop
 from planner_app.planner.calibrations import CalibrationLookup
+from planner_app.planner.lines import Ask, CompilerLines, default_ask
 from planner_app.planner.tracer import Tracer
 
 OnProgress = Callable[[Progress], None] | None
+T = TypeVar("T")
+ROUNDS = 3  # of asking the compiler about an answer that changes with what it says
+MOST_ASKED = 8  # setups in a round, where they are asked about because verdicts hang on them
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +56,25 @@ class SweepPoint:
 
 
 class Planner:
-    """Owns the model, its traces, the worker's versions and the calibrations. From any thread.
+    """Owns the model, its traces, the compiler's lines, the worker's versions and the calibrations. From any thread.
 
     Attributes:
         file: What plans call the model: its file's name without the folder, or `file.py:function`.
+        ask: When the compiler is asked. What it has said before is always used.
     """
 
     def __init__(
-        self, model: CheckedModel, *, file: str = "", calibrated: bool = True, cache: TraceCache | None = None
+        self,
+        model: CheckedModel,
+        *,
+        file: str = "",
+        calibrated: bool = True,
+        ask: Ask | None = None,
+        cache: TraceCache | None = None,
     ) -> None:
-        self.model, self.file = model, file or model.name
+        self.model, self.file, self.ask = model, file or model.name, ask or default_ask()
         self.tracer = Tracer(model, cache)
+        self.lines = CompilerLines(model, None if cache is None else CompileCache(cache.folder))
         self.calibrations = CalibrationLookup(self.tracer.versions, enabled=calibrated)
 
     def recalibrate(self) -> None:
@@ -69,10 +84,10 @@ class Planner:
     @property
     def needs(self) -> Needs:
         """Of the steps that are traced so far."""
-        return Needs(self.tracer.known, self.calibrations)
+        return Needs(self.tracer.known, self.calibrations, self.lines.known)
 
     def needs_of(self, memories: Mapping[StepSetup, Memory]) -> Needs:
-        return Needs(memories, self.calibrations)
+        return Needs(memories, self.calibrations, self.lines.known)
 
     def need(
         self,
@@ -101,7 +116,9 @@ class Planner:
         on_progress: OnProgress = None,
         cancelled: threading.Event | None = None,
     ) -> Estimate:
-        found = estimate(self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled), setup)
+        self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled)
+        self.ask_compiler([(setup, device)], limit_bytes, on_progress=on_progress, cancelled=cancelled)
+        found = estimate(self.needs.of(setup, device, limit_bytes), setup)
         self.tracer.keep()
         return found
 
@@ -114,7 +131,11 @@ class Planner:
         on_progress: OnProgress = None,
         cancelled: threading.Event | None = None,
     ) -> Largest:
-        found = largest(self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled), setup)
+        """Where the compiler is asked, it has compiled the answer and one more."""
+        need = self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled)
+        if need.memory.xla and need.capacity_bytes is not None and self.ask is not Ask.NEVER:
+            self.lines.settle(setup, device, need.estimated, need.capacity_bytes, on_progress, cancelled)
+        found = largest(self.needs.of(setup, device, limit_bytes), setup)
         self.tracer.keep()
         return found
 
@@ -148,7 +169,17 @@ class Planner:
         on_part: Callable[[Advice], None] | None = None,
         cancelled: threading.Event | None = None,
     ) -> Advice:
-        found = advise.advise_on(self, request, on_progress=on_progress, on_part=on_part, cancelled=cancelled)
+
+        def advised() -> Advice:
+            return advise.advise_on(self, request, on_progress=on_progress, on_part=on_part, cancelled=cancelled)
+
+        found = self._compiled(
+            advised,
+            lambda advice: advise.points(request, advice),
+            request.limit_bytes,
+            on_progress=on_progress,
+            cancelled=cancelled,
+        )
         self.tracer.keep()
         return found
 
@@ -161,7 +192,11 @@ class Planner:
         measured: Measured | None = None,
         on_progress: OnProgress = None,
     ) -> Offers:
-        found = shop.offers_for(self, request, devices, today=today, measured=measured, on_progress=on_progress)
+
+        def offered() -> Offers:
+            return shop.offers_for(self, request, devices, today=today, measured=measured, on_progress=on_progress)
+
+        found = self._compiled(offered, lambda offers: shop.points(request, offers), on_progress=on_progress)
         self.tracer.keep()
         return found
 
@@ -171,12 +206,59 @@ class Planner:
             DoesNotFit: No rung fits on any of the devices.
         """
         try:
-            return plan.make_plan(self, request, on_progress)
+            return self._compiled(
+                lambda: plan.make_plan(self, request, on_progress),
+                lambda made: plan.points(request, made),
+                request.memory.limit_bytes,
+                on_progress=on_progress,
+            )
         finally:
             self.tracer.keep()
 
     def trace(self, steps: Iterable[StepSetup], on_progress: OnProgress = None) -> None:
         self.tracer.prepare(steps, on_progress)
+
+    def ask_compiler(
+        self,
+        points: Iterable[tuple[Setup, Device]],
+        limit_bytes: int | None = None,
+        *,
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
+    ) -> bool:
+        """Has the compiler asked where `ask` says so; whether it had something to say."""
+        needs, changed = self.needs, False
+        traced = [(setup, device) for setup, device in dict.fromkeys(points) if needs.has(setup, device)]
+        asked = [each for each in traced if self._is_asked(needs.of(*each, limit_bytes), each[0])]
+        for setup, device in asked if self.ask is Ask.ALWAYS else asked[:MOST_ASKED]:
+            before = self.lines.known(setup, device)
+            changed |= self.lines.compile(setup, device, on_progress, cancelled) is not before
+        return changed
+
+    def _is_asked(self, need: Need, setup: Setup) -> bool:
+        if self.ask is Ask.NEVER or not need.memory.xla or need.line.trouble:
+            return False
+        level, capacity = need.level(setup.per_gpu_batch), need.capacity_bytes
+        if self.ask is Ask.ALWAYS:
+            return level.source is not Source.COMPILER
+        return capacity is not None and is_open(level, capacity)
+
+    def _compiled(
+        self,
+        answer: Callable[[], T],
+        points: Callable[[T], Iterable[tuple[Setup, Device]]],
+        limit_bytes: int | None = None,
+        *,
+        on_progress: OnProgress = None,
+        cancelled: threading.Event | None = None,
+    ) -> T:
+        """An answer whose setups the compiler was asked about: worked out again when it says otherwise."""
+        found = answer()
+        for _ in range(ROUNDS):
+            if not self.ask_compiler(points(found), limit_bytes, on_progress=on_progress, cancelled=cancelled):
+                break
+            found = answer()
+        return found
 
     def _point(self, setup: Setup, device: Device) -> SweepPoint:
         need = self.needs.of(setup, device)

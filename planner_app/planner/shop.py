@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.option import Offers, Option, ShopRequest
+from planner_app.core.hardware.refusal import Why
 from planner_app.core.hardware.shop import Measured, shop
+from planner_app.core.model.setup import Precision, Setup
 from planner_app.jobs.protocol import Progress
 
 if TYPE_CHECKING:
@@ -30,6 +32,16 @@ def offers_for(
         if not offers.missing:
             return offers
         planner.trace(offers.missing, on_progress)
+
+
+def points(request: ShopRequest, offers: Offers) -> Iterator[tuple[Setup, Device]]:
+    """What carries the training, and what just does not, on one GPU each: several are not compiled."""
+    for option in offers.options:
+        if option.setup.gpus == 1:
+            yield option.setup, option.device
+    for refusal in offers.refusals:
+        if refusal.why is Why.MEMORY and refusal.gpus == 1:
+            yield request.trained(Precision(refusal.precision), 1, refusal.accumulate), refusal.device
 
 
 def confirmed(planner: Planner, request: ShopRequest, options: Sequence[Option]) -> list[Option]:

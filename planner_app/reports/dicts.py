@@ -52,6 +52,7 @@ def largest_dict(result: Largest, *, sure: bool = False) -> Dict:
         "bound": counted.bound,
         "limit_bytes": result.capacity_bytes,
         "peak_bytes": result.level.peak_bytes,
+        "source": str(result.level.source),
         "device": result.device,
         "gpus": result.setup.gpus,
         "accumulate": result.setup.accumulate,
@@ -59,6 +60,7 @@ def largest_dict(result: Largest, *, sure: bool = False) -> Dict:
         "optimizer": str(result.setup.optimizer),
         "jit": result.xla,
         "calibrated": result.calibrated or None,
+        "warnings": list(result.warnings),
     }
 
 
@@ -110,7 +112,12 @@ def verdict_dict(verdict: Verdict | None, *, sure: bool = False) -> Dict:
 
 
 def level_dict(level: Level) -> Dict:
-    return {"peak_bytes": level.peak_bytes, "low_bytes": level.low_bytes, "high_bytes": level.high_bytes}
+    return {
+        "peak_bytes": level.peak_bytes,
+        "low_bytes": level.low_bytes,
+        "high_bytes": level.high_bytes,
+        "source": str(level.source),
+    }
 
 
 def _setup(setup: Setup) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.estimate.level import FROM
 from planner_app.core.model.setup import OWN, Setup
 from planner_app.core.model.trace import Trained
 from planner_app.reports.verdict_text import verdict_text
@@ -40,7 +41,7 @@ def _verdict(result: Estimate) -> Text:
         batch += f" ({setup.per_gpu_batch} on each GPU at a time)"
     parts = [batch, str(setup.precision), *trained_with(setup, result.trained)]
     parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} steps added up"] * (setup.accumulate > 1)
-    parts.append("compiled by XLA (fusion-aware estimate)" if result.xla else "without XLA")
+    parts.append(f"compiled by XLA ({FROM[result.source]})" if result.xla else "without XLA")
     text.append(", ".join(parts) + "\n", style="not bold dim")
     for each in result.trained.assumed:
         text.append(f"assumed: {each}\n", style="not bold yellow")

@@ -13,6 +13,7 @@ from planner_app.files.devices.catalogue import find_device
 from planner_app.files.kept.compiled import CompileCache, compiled_key, program_key
 from planner_app.planner.compile import Compiler, compiled_step, compiler_limits
 from planner_app.worker.compile.buffers import is_laid_out, layout_of
+from planner_app.worker.compile.hlo_text import readable
 
 COMPILED = Compiled(
     argument_bytes=100,
@@ -170,3 +171,25 @@ def written(folder: Path) -> Path:
     for name, text in texts.items():
         (folder / f"{stem}{name}.txt").write_text(text)
     return folder
+
+
+MIXED = """ENTRY %main {
+  %a = f32[8,4]{1,0} parameter(0)
+  %b = bf16[8,4]{1,0} parameter(1)
+  %p = pred[8,4]{1,0} compare(f32[8,4]{1,0} %a, f32[8,4]{1,0} %a), direction=GT
+  %same = f32[8,4]{1,0} select(pred[8,4]{1,0} %p, f32[8,4]{1,0} %a, f32[8,4]{1,0} %a)
+  %c = f32[8,4]{1,0} copy(f32[8,4]{1,0} %a)
+  ROOT %s = f32[8,4]{1,0} select(pred[8,4]{1,0} %p, f32[8,4]{1,0} %c, bf16[8,4]{1,0} %b), metadata={op_type="ReluGrad"}
+}"""
+
+
+def test_that_operands_of_several_types_are_converted_and_nothing_else_is_changed():
+    before, after = MIXED.splitlines(), readable(MIXED).splitlines()
+    assert after[:5] == before[:5]
+    assert after[5] == before[5].replace("copy(", "reshape(")
+    assert after[6:8] == [
+        "  %s.operand2 = f32[8,4]{1,0} convert(bf16[8,4]{1,0} %b)",
+        "  ROOT %s = f32[8,4]{1,0} select(pred[8,4]{1,0} %p, f32[8,4]{1,0} %c, f32[8,4]{1,0} %s.operand2), "
+        'metadata={op_type="ReluGrad"}',
+    ]
+    assert after[8:] == before[7:]

@@ -62,7 +62,7 @@ def test_that_at_the_peak_the_stack_is_the_estimate_s_breakdown(memory: Memory, 
     moment = snapshot(memory.trace, memory.buffers(BATCH), BATCH, point.peak.move)
     assert found.moves[found.peak] == point.peak.move
     at_peak = {str(term): int(size[found.peak]) for term, size in found.terms.items() if size[found.peak]}
-    assert at_peak == terms(moment, point)
+    assert at_peak == terms(moment, point.in_use_bytes)
 
 
 def test_that_after_every_move_the_stack_is_the_snapshot_of_that_move(memory: Memory, found: Stack):

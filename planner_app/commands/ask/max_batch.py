@@ -18,6 +18,7 @@ from planner_app.commands.options.planner import (
 )
 from planner_app.commands.options.setup import add_device, add_setup, device_of, setup_of
 from planner_app.core.estimate.largest import Largest
+from planner_app.core.estimate.level import Source
 from planner_app.reports.dicts import largest_dict
 from planner_app.units import format_bytes
 
@@ -73,6 +74,10 @@ def _text(found: Largest, *, sure: bool) -> Text:
     if counted.bound:
         text.append("\nmore was not tried: memory hardly grows with the batch", style=faint)
     text.append(f"\nfits up to {found.sure_batch}, tight up to {found.batch}", style=faint)
+    if found.level.source is Source.COMPILER:
+        text.append("\nthe compiler's own figures: this batch and one more were compiled", style=faint)
     if found.calibrated:
         text.append(f"\n{found.calibrated}", style=faint)
+    for warning in found.warnings:
+        text.append(f"\n! {warning}", style="not bold yellow")
     return text

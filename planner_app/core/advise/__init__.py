@@ -168,9 +168,9 @@ class _Advising:
     def _plain_allocator(self) -> Option | None:
         """cuda_malloc_async gives out what is asked for: it fits where only holes and rounding are too much."""
         overhead = self.base.breakdown.get(str(Term.OVERHEAD), 0)
-        asked = Level(
-            *(size - max(overhead, 0) for size in (self.base.peak_bytes, self.base.low_bytes, self.base.high_bytes))
-        )
+        held = (self.base.peak_bytes, self.base.low_bytes, self.base.high_bytes)
+        peak, low, high = (size - max(overhead, 0) for size in held)
+        asked = Level(peak, low, high)
         verdict = judge(asked, limit := self.scales.limit_bytes)
         if not self.request.device.cuda or self.base.xla or not verdict.yes(sure=self.base.verdict is Verdict.TIGHT):
             return None

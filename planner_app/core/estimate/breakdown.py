@@ -21,6 +21,7 @@ class Term(StrEnum):
     CONSTANTS = "constants"
     OVERHEAD = "allocator overhead"
     CALIBRATION = "seen in measurements"
+    COMPILER = "by the compiler's line"
 
 
 MEANING = {
@@ -35,6 +36,7 @@ MEANING = {
     Term.CONSTANTS: "Constants of the graph, kept from step to step, and metrics.",
     Term.OVERHEAD: "Chunks are larger than what was asked for: rounding, and holes that are reused whole.",
     Term.CALIBRATION: "What measurements on this kind of device took beyond the estimate, or less than it.",
+    Term.COMPILER: "What the compiler lays out at neighbouring batches beyond the estimate, or less than it.",
 }
 _ROLE_TERM = {
     Role.WEIGHT: Term.WEIGHTS,
@@ -113,13 +115,18 @@ def attributed(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list
         term = Term.REDUCTION
     elif buffers.scratch[buffer] and not phases:
         term = Term.SCRATCH
-    elif source.phase is Phase.FORWARD:
-        term = Term.ACTIVATIONS if phases & ~_BIT[Phase.FORWARD] else Term.TEMPORARIES
-    elif source.phase is Phase.BACKWARD:
-        term = Term.GRADIENTS if phases & _BIT[Phase.UPDATE] else Term.TEMPORARIES
     else:
-        term = Term.TEMPORARIES
+        term = term_of(source.phase, phases)
     return Held(source.name, source.layer, term, size, str(source.phase))
+
+
+def term_of(made_in: Phase, read_in: int) -> Term:
+    """Of what a phase makes, by the phases that read it."""
+    if made_in is Phase.FORWARD and read_in & ~_BIT[Phase.FORWARD]:
+        return Term.ACTIVATIONS
+    if made_in is Phase.BACKWARD and read_in & _BIT[Phase.UPDATE]:
+        return Term.GRADIENTS
+    return Term.TEMPORARIES
 
 
 def kept_for_backward(held: Held) -> Held:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.level import Level, between
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Setup, StepSetup
 
@@ -53,16 +53,15 @@ def on_line(level: LevelAt, batch: int) -> Level:
         return right
     left = level(marks[place - 1])
     way, of = batch - marks[place - 1], marks[place] - marks[place - 1]
-    return Level(
-        *(
-            start + (end - start) * way // of
-            for start, end in (
-                (left.peak_bytes, right.peak_bytes),
-                (left.low_bytes, right.low_bytes),
-                (left.high_bytes, right.high_bytes),
-            )
+    peak, low, high = (
+        start + (end - start) * way // of
+        for start, end in (
+            (left.peak_bytes, right.peak_bytes),
+            (left.low_bytes, right.low_bytes),
+            (left.high_bytes, right.high_bytes),
         )
     )
+    return Level(peak, low, high, between(left.source, right.source))
 
 
 def per_gpu_batches(setups: Iterable[Setup], devices: Sequence[Device]) -> dict[StepSetup, list[int]]:
@@ -97,7 +96,12 @@ def largest_within(level: LevelAt, capacity_bytes: int, *, sure: bool = False) -
             fits = middle
         else:
             above = middle
-    return LargestBatch(fits, fits // 8 * 8, 1 << (fits.bit_length() - 1))
+    return rounded(fits)
+
+
+def rounded(batch: int) -> LargestBatch:
+    """A largest batch, and the round ones below it."""
+    return LargestBatch(batch, batch // 8 * 8, 1 << (batch.bit_length() - 1) if batch else 0)
 
 
 def largest_on_lines(level: LevelAt, capacity_bytes: int, *, sure: bool = False) -> int:

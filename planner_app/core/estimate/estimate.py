@@ -1,17 +1,17 @@
 """One setup on one device: how much memory, of what, whose, and whether it fits."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from planner_app.core.estimate.breakdown import Held, Snapshot, Term, snapshot
-from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.compiled_moment import compiled_moment
+from planner_app.core.estimate.level import Level, Source
 from planner_app.core.estimate.need import Need
 from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.measure.calibration import sentence
 from planner_app.core.model.setup import Setup
 from planner_app.core.model.trace import UNSAID, Role, StepTrace, Trained
-from planner_app.core.replay.memory import Point
 
 MOST_HELD = 50  # of what is alive at the peak; the rest is in the totals
 
@@ -41,6 +41,7 @@ class Estimate:
         capacity_bytes: What the allocator may take on this device; None without a limit.
         verdict: Whether it fits; None without a limit.
         breakdown: Term to bytes; they sum to `peak_bytes`.
+        source: Whether the figure is an estimate, the compiler's own, or between two of the compiler's.
     """
 
     setup: Setup
@@ -63,6 +64,7 @@ class Estimate:
     held: tuple[Held, ...]
     warnings: tuple[str, ...] = ()
     trained: Trained = UNSAID
+    source: Source = Source.ESTIMATE
 
     @property
     def fits(self) -> bool | None:
@@ -71,7 +73,7 @@ class Estimate:
 
     @property
     def level(self) -> Level:
-        return Level(self.peak_bytes, self.low_bytes, self.high_bytes)
+        return Level(self.peak_bytes, self.low_bytes, self.high_bytes, self.source)
 
     @property
     def headroom_bytes(self) -> int | None:
@@ -83,9 +85,12 @@ def estimate(need: Need, setup: Setup) -> Estimate:
     memory, batch = need.memory, setup.per_gpu_batch
     point, level, capacity = memory.point(batch), need.level(batch), need.capacity_bytes
     moment = snapshot(memory.trace, memory.buffers(batch), batch, point.peak.move)
-    moved = level.peak_bytes - point.in_use_bytes
-    calibrated = () if need.calibration is None else (sentence(need.calibration),)
-    *rows, rest = layers(memory.trace, batch, moment, point)
+    laid_out_bytes = point.in_use_bytes
+    if (anchor := need.line.anchor(batch)) is not None:
+        moment, laid_out_bytes = compiled_moment(memory.trace, anchor.compiled, moment), level.peak_bytes
+    moved = level.peak_bytes - laid_out_bytes
+    mover = Term.CALIBRATION if level.source is Source.ESTIMATE else Term.COMPILER
+    *rows, rest = layers(memory.trace, batch, moment, laid_out_bytes)
     return Estimate(
         setup=setup,
         device=need.device.name,
@@ -99,27 +104,36 @@ def estimate(need: Need, setup: Setup) -> Estimate:
         device_bytes=level.peak_bytes + need.outside_bytes(setup.gpus),
         capacity_bytes=capacity,
         verdict=None if capacity is None else judge(level, capacity),
-        breakdown={**terms(moment, point), **({str(Term.CALIBRATION): moved} if moved else {})},
+        breakdown={**terms(moment, laid_out_bytes), **({str(mover): moved} if moved else {})},
         layers=(*rows, replace(rest, peak_bytes=rest.peak_bytes + moved)),
         peak_operation=moment.operation,
         peak_layer=moment.layer,
         peak_phase=moment.phase,
         held=moment.held[:MOST_HELD],
-        warnings=(*memory.trace.warnings, *calibrated),
+        warnings=(*memory.trace.warnings, *_said(need, level)),
         trained=memory.trace.trained,
+        source=level.source,
     )
 
 
-def terms(moment: Snapshot, point: Point) -> dict[str, int]:
+def _said(need: Need, level: Level) -> Iterator[str]:
+    """What stands behind a figure, or in its way."""
+    if level.source is Source.ESTIMATE and need.calibration is not None:
+        yield sentence(need.calibration)
+    if need.line.trouble:
+        yield need.line.trouble
+
+
+def terms(moment: Snapshot, peak_bytes: int) -> dict[str, int]:
     """Bytes by term; what the chunks have beyond what was requested is the allocator's."""
     total: dict[str, int] = {str(term): 0 for term in Term}
     for held in moment.held:
         total[str(held.term)] += held.size_bytes
-    total[str(Term.OVERHEAD)] = point.in_use_bytes - moment.requested_bytes
+    total[str(Term.OVERHEAD)] = peak_bytes - moment.requested_bytes
     return {term: size for term, size in total.items() if size}
 
 
-def layers(trace: StepTrace, batch: int, moment: Snapshot, point: Point) -> tuple[LayerMemory, ...]:
+def layers(trace: StepTrace, batch: int, moment: Snapshot, peak_bytes: int) -> tuple[LayerMemory, ...]:
     """Every layer's share, in the model's order; what belongs to none comes last."""
     classes = dict(trace.layers)
     static = _static(trace, batch)
@@ -129,7 +143,7 @@ def layers(trace: StepTrace, batch: int, moment: Snapshot, point: Point) -> tupl
         peak[held.layer] += held.size_bytes
         if held.term is Term.ACTIVATIONS:
             kept[held.layer] += held.size_bytes
-    peak[""] += point.in_use_bytes - moment.requested_bytes
+    peak[""] += peak_bytes - moment.requested_bytes
     order = dict.fromkeys((*classes, *(source.layer for source in trace.sources), *static))
     order.pop("", None)
     rows = [

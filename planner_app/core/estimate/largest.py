@@ -27,6 +27,7 @@ class Largest:
     surely: LargestBatch
     level: Level
     calibrated: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def share(self) -> int:
@@ -59,4 +60,5 @@ def largest(need: Need, setup: Setup) -> Largest:
         surely=surely,
         level=need.level(max(counting_tight.batch, 1)),
         calibrated="" if need.calibration is None else sentence(need.calibration),
+        warnings=(need.line.trouble,) if need.line.trouble else (),
     )

@@ -8,8 +8,10 @@ fit?" and "what is the largest batch?".
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from planner_app.core.estimate.curve import LargestBatch, largest_on_lines, largest_within, on_line
-from planner_app.core.estimate.level import Level
+from planner_app.core.compile.anchoring import settled
+from planner_app.core.compile.line import NO_LINE, Line
+from planner_app.core.estimate.curve import LargestBatch, largest_on_lines, largest_within, on_line, rounded
+from planner_app.core.estimate.level import Level, Source
 from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
@@ -21,8 +23,16 @@ from planner_app.core.replay.memory import Memory, Point
 FindCalibration = Callable[[Device, bool], Calibration | None]
 
 
+# What the compiler has said of a way to train on a device; an empty line if it was not asked.
+FindLine = Callable[[Setup, Device], Line]
+
+
 def uncalibrated(_device: Device, _xla: bool) -> Calibration | None:
     return None
+
+
+def not_compiled(_setup: Setup, _device: Device) -> Line:
+    return NO_LINE
 
 
 def level_at(point: Point) -> Level:
@@ -36,12 +46,14 @@ class Need:
     Attributes:
         calibration: From measurements on this device; every figure here is calibrated with it.
         limit_bytes: The most the allocator may take, where the user sets a limit.
+        line: The compiler's figures, for a step compiled by XLA: they take the place of the estimate's.
     """
 
     memory: Memory
     device: Device
     calibration: Calibration | None = None
     limit_bytes: int | None = None
+    line: Line = NO_LINE
 
     @property
     def capacity_bytes(self) -> int | None:
@@ -54,13 +66,19 @@ class Need:
         return self.limit_bytes if capacity is None else min(capacity, self.limit_bytes)
 
     def level(self, batch: int) -> Level:
-        """At one per-GPU batch, replayed."""
-        level = level_at(self.memory.point(batch))
-        return level if self.calibration is None else calibrated_level(level, self.calibration)
+        """At one per-GPU batch: the compiler's where it was asked, else replayed and calibrated."""
+        level = self.line.level(batch, self.estimated)
+        if level.source is not Source.ESTIMATE or self.calibration is None:
+            return level
+        return calibrated_level(self.estimated(batch), self.calibration)
+
+    def estimated(self, batch: int) -> Level:
+        """Replayed, whatever measurements and the compiler say."""
+        return level_at(self.memory.point(batch))
 
     def level_on_line(self, batch: int) -> Level:
         """At any per-GPU batch, from anchors alone: for charts and long lists."""
-        return on_line(self.level, batch)
+        return self.level(batch) if self.line.anchor(batch) is not None else on_line(self.level, batch)
 
     def outside_bytes(self, gpus: int) -> int:
         """On the device, beside the allocator's memory."""
@@ -76,7 +94,12 @@ class Need:
     def largest(self, *, sure: bool = False) -> LargestBatch | None:
         """The largest per-GPU batch; `sure` does not count tight. None without a capacity."""
         capacity = self.capacity_bytes
-        return None if capacity is None else largest_within(self.level, capacity, sure=sure)
+        if capacity is None:
+            return None
+        compiled = settled(self.line, capacity)
+        if compiled.confirmed and not sure:
+            return rounded(compiled.batch)
+        return largest_within(self.level, capacity, sure=sure)
 
     def largest_on_lines(self, *, sure: bool = False) -> int | None:
         capacity = self.capacity_bytes
@@ -85,10 +108,11 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The steps that are traced, and the calibrations that apply to them."""
+    """The steps that are traced, and what measurements and the compiler say of them."""
 
     memories: Mapping[StepSetup, Memory]
     calibration: FindCalibration = uncalibrated
+    line: FindLine = not_compiled
 
     def of(self, setup: Setup, device: Device, limit_bytes: int | None = None) -> Need:
         """
@@ -96,7 +120,8 @@ class Needs:
             KeyError: The setup's step is not traced for this device.
         """
         memory = self.memories[setup.step(device.target)]
-        return Need(memory, device, self.calibration(device, memory.xla), limit_bytes)
+        line = self.line(setup, device) if memory.xla else NO_LINE
+        return Need(memory, device, self.calibration(device, memory.xla), limit_bytes, line)
 
     def has(self, setup: Setup, device: Device) -> bool:
         return setup.step(device.target) in self.memories

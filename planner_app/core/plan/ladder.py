@@ -7,6 +7,8 @@ user allows it, a lower precision.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from planner_app.core.estimate.level import Level
+from planner_app.core.estimate.level import Source as LevelSource
 from planner_app.core.estimate.need import Need, Needs
 from planner_app.core.estimate.verdict import judge
 from planner_app.core.hardware.device import Device
@@ -171,21 +173,17 @@ def ladder(needs: Needs, request: PlanRequest, device: Device, source: Source) -
     rungs: list[Rung] = []
     least: Rung | None = None
     capacity = _first_need(needs, request, device).capacity_bytes
-    for precision in (request.setup.precision, *request.precisions):
-        for accumulate in accumulations(request.setup):
-            if sum(rung.precision is precision for rung in rungs) == MOST_RUNGS:
-                break
-            setup = replace(request.setup, precision=precision, accumulate=accumulate)
-            need = needs.of(setup, device, request.memory.limit_bytes)
-            rung = _rung(need, setup, source)
-            if least is None or rung.peak.expected_bytes < least.peak.expected_bytes:
-                least = rung
-            lower = not rungs or rung.peak.expected_bytes < rungs[-1].peak.expected_bytes * WORTH_IT
-            fits = capacity is None or judge(need.level(setup.per_gpu_batch), capacity).yes(
-                sure=request.sure and not rungs
-            )
-            if lower and fits:
-                rungs.append(rung)
+    for setup in rung_setups(request):
+        if sum(rung.precision is setup.precision for rung in rungs) == MOST_RUNGS:
+            continue
+        need = needs.of(setup, device, request.memory.limit_bytes)
+        rung = _rung(need, setup, source)
+        if least is None or rung.peak.expected_bytes < least.peak.expected_bytes:
+            least = rung
+        lower = not rungs or rung.peak.expected_bytes < rungs[-1].peak.expected_bytes * WORTH_IT
+        fits = capacity is None or judge(need.level(setup.per_gpu_batch), capacity).yes(sure=request.sure and not rungs)
+        if lower and fits:
+            rungs.append(rung)
     if not rungs and least is not None and capacity is not None:
         needed = least.peak.high_bytes if request.sure else least.peak.expected_bytes
         raise DoesNotFit(
@@ -227,9 +225,23 @@ def _rung(need: Need, setup: Setup, source: Source) -> Rung:
             low_bytes=level.low_bytes,
             high_bytes=level.high_bytes,
             device_bytes=level.peak_bytes + need.outside_bytes(setup.gpus),
-            source=source,
+            source=source_of(level, need, source),
         ),
     )
+
+
+def source_of(level: Level, need: Need, estimate: Source) -> Source:
+    """Of a rung that was compiled, with the compiler's versions beside the others."""
+    if level.source is not LevelSource.COMPILER:
+        return estimate
+    return replace(estimate, kind=SourceKind.COMPILE, versions={**need.line.versions, **estimate.versions})
+
+
+def rung_setups(request: PlanRequest) -> Iterator[Setup]:
+    """What `ladder` tries, in its order."""
+    for precision in (request.setup.precision, *request.precisions):
+        for accumulate in accumulations(request.setup):
+            yield replace(request.setup, precision=precision, accumulate=accumulate)
 
 
 def environment(device: Device, memory: MemorySettings, capacity: int | None, gpus: int) -> dict[str, str]:

@@ -18,8 +18,11 @@ OPAQUE = frozenset(
     "ScatterNd TensorScatterUpdate TensorScatterAdd Unique Where TopKV2 Cumsum Cumprod CollectiveReduceV2 Qr Svd "
     "MatrixInverse FFT IFFT RFFT IRFFT ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor "
     "ResizeNearestNeighborGrad TensorListStack TensorListFromTensor XlaDynamicUpdateSlice "
-    "ResourceScatterAdd ResourceScatterSub".split()
+    "ResourceScatterAdd ResourceScatterSub PartitionedCall StatefulPartitionedCall".split()
 )
+# Keras compiles each grouped convolution as a function of its own. Inside a program it is a convolution; what the
+# function hands on to its gradient is what it has read.
+HANDING_ON = "StatefulPartitionedCall"
 # layout_assignment.cc: cuDNN wants filters by output channel, Keras has them the other way round, so each is copied,
 # once for the forward and the backward pass together. So is an input: padded where cuDNN would pad both sides alike
 # (conv_padding_legalization.cc), given a fourth channel (cudnn_pad_for_convolutions.cc) or turned to channels first.
@@ -162,6 +165,9 @@ class _Pass:
         if value.alias >= 0:
             self.sources[made] = self.sources[value.alias]
             return False
+        if kind == HANDING_ON and made != operation.makes[0]:
+            self.sources[made] = self._handed_on(operation, made)
+            return False
         if value.scratch and not self.readers[made] and kind not in OPAQUE and kind not in TAKING:
             return False
         if self._found_cut and len(reads) > MOST_SOURCES:
@@ -172,6 +178,10 @@ class _Pass:
         if kind == "Relu":
             self.before_relu[made] = reads
         return self._keep(made)
+
+    def _handed_on(self, operation: Operation, made: int) -> tuple[int, ...]:
+        same = (read for read in operation.reads if self.trace.values[read].size == self.trace.values[made].size)
+        return next((self.sources[read] for read in same), ())
 
     def _is_left_out(self, operation: Operation, made: int) -> bool:
         """Of a narrow reduction's kernel, because others want it too."""

@@ -66,7 +66,7 @@ LIGHT = Theme(
     precisions=("#0072b2", "#d55e00", "#b0478a", "#c48a00", "#00806a", "#3a3f99"),
     terms=(
         "#34568b", "#d1495b", "#7c5cbf", "#2f9c95", "#edae49", "#6b8f71", "#b7b7a4", "#c97b84", "#8d99ae", "#c3cad2",
-        "#9c6b3f",
+        "#9c6b3f", "#5f7a1f",
     ),
 )  # fmt: skip
 DARK = Theme(
@@ -85,7 +85,7 @@ DARK = Theme(
     precisions=("#56b4e9", "#ff8b4d", "#e08ac0", "#f0c648", "#3fd0ac", "#9da2ff"),
     terms=(
         "#6f94d2", "#ea7585", "#a78ae6", "#4fc7bf", "#f2c46d", "#93bb99", "#d4d4bf", "#e3a1a9", "#aab6ca", "#59636e",
-        "#c99a6b",
+        "#c99a6b", "#a9c95e",
     ),
 )  # fmt: skip
 

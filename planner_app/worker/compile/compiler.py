@@ -6,11 +6,11 @@ import os
 from importlib import metadata
 from importlib.util import find_spec
 
-from planner_app.errors import WorkerError
+from planner_app.errors import CompilerMissing
 
-# jax alone does not compile for a GPU; its plug-in does, with CUDA's assembler and device library.
-MODULES = ("jax", "jaxlib", "jax_plugins.xla_cuda12", "nvidia.cuda_nvcc")
-PACKAGES = ("tensorflow", "keras", "jax", "jaxlib", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
+# jax alone does not compile for a GPU; its plug-in does. CUDA's assembler is not asked: memory is laid out before.
+MODULES = ("jax", "jaxlib", "jax_plugins.xla_cuda12")
+PACKAGES = ("tensorflow", "keras", "jax", "jaxlib", "jax-cuda12-pjrt")
 FLAGS = (
     # Trying out kernels needs the GPU.
     "--xla_gpu_autotune_level=0",
@@ -22,8 +22,8 @@ FLAGS = (
 def check_installed() -> None:
     missing = [name for name in MODULES if not _is_there(name)]
     if missing:
-        raise WorkerError(
-            f"The compile check needs JAX's compiler for CUDA ({missing[0]} is not installed): get it with "
+        raise CompilerMissing(
+            f"XLA's compiler for CUDA is not installed ({missing[0]} is missing): get it with "
             f'pip install "plimsoll[xla-gpu]" (Linux only; no GPU is needed).'
         )
 
@@ -48,11 +48,5 @@ def versions() -> dict[str, str]:
 def prepare(dump: str) -> None:
     """Before JAX is imported. Flags of the user's are for their own runs, not for this one."""
     os.environ["JAX_PLATFORMS"] = "cpu"
-    # The assembler that came with the plug-in, not one on the machine: CUDA 13's knows no V100.
-    flags = (*FLAGS, f"--xla_gpu_cuda_data_dir={_toolkit()}", f"--xla_dump_to={dump}", "--xla_dump_hlo_as_text")
+    flags = (*FLAGS, f"--xla_dump_to={dump}", "--xla_dump_hlo_as_text")
     os.environ["XLA_FLAGS"] = " ".join(flags)
-
-
-def _toolkit() -> str:
-    spec = find_spec("nvidia.cuda_nvcc")
-    return next(iter(spec.submodule_search_locations or ()), "") if spec else ""

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from planner_app.errors import ModelError, WorkerError
 from planner_app.jobs import protocol
 from planner_app.worker.compile import compiler
 from planner_app.worker.compile.buffers import is_laid_out, layout_of
+from planner_app.worker.compile.hlo_text import readable
 
 Report = Callable[[int, int, str], None]
 
@@ -41,7 +43,8 @@ def compile(request: protocol.Compile, report: Report) -> Compiled:
     compilation.start()
     while compilation.is_alive() and not is_laid_out(Path(dump)):
         compilation.join(LOOK_SECONDS)
-    if isinstance(error := compilation.error, JaxRuntimeError):
+    error = None if is_laid_out(Path(dump)) else compilation.error
+    if isinstance(error, JaxRuntimeError):
         said = next((line for line in str(error).splitlines() if line.strip()), "")
         raise ModelError(
             f"XLA can't compile the step for {request.name}: {said[:REASON_CHARACTERS].rstrip('.')}.", str(error)[:4000]
@@ -71,14 +74,21 @@ class _Compilation(threading.Thread):
 
 
 def _module(text: str) -> Any:
-    """HLO as the compiler takes it. `copy` has no twin in StableHLO; a reshape to the same shape is one."""
+    """HLO as the compiler takes it."""
     from jax._src.interpreters import mlir
-    from jaxlib import _hlo, _jax
+    from jaxlib import _jax
     from jaxlib.mlir import ir
 
-    hlo = _hlo.hlo_module_from_text(text.replace(" copy(", " reshape("))
-    with mlir.make_ir_context():
-        return ir.Module.parse(_jax.mlir.hlo_to_stablehlo(hlo.as_serialized_hlo_module_proto()))
+    hlo = import_module("jaxlib._hlo").hlo_module_from_text(readable(text))
+    try:
+        with mlir.make_ir_context():
+            return ir.Module.parse(_jax.mlir.hlo_to_stablehlo(hlo.as_serialized_hlo_module_proto()))
+    except (ir.MLIRError, ValueError) as error:
+        lines = [line for line in str(error).splitlines() if "error:" in line] or [str(error)]
+        raise ModelError(
+            f"XLA's compiler does not take the step as TensorFlow writes it: {lines[0][:REASON_CHARACTERS]}.",
+            str(error)[:4000],
+        ) from error
 
 
 def _topology(target: str) -> Any:
@@ -88,8 +98,8 @@ def _topology(target: str) -> Any:
 
 
 def _compile(module: Any, topology: Any) -> None:
-    from jax._src.lib import xla_client
     from jaxlib import _jax
 
+    xla_client = import_module("jax._src.lib").xla_client
     devices = _jax.DeviceList(tuple(topology.devices))
     topology.devices[0].client.compile(module, devices, xla_client.CompileOptions())

@@ -26,6 +26,7 @@ EXIT = (
 ENVIRONMENT = (
     ("PLIMSOLL_PYTHON", "A Python that has TensorFlow, for workers to run in. Default: the one Plimsoll runs in."),
     ("PLIMSOLL_CACHE", "Where traces are kept. Default: plimsoll/traces in the user's cache."),
+    ("PLIMSOLL_COMPILER", "When XLA's compiler is asked: never (as --quick), always (as --exact), or as needed."),
     ("PLIMSOLL_CALIBRATIONS", "Where calibrations are kept. Default: plimsoll/calibrations in the user's data."),
     ("PLIMSOLL_SEARCHES", "Where a search that was not finished is kept. Default: plimsoll/searches in the cache."),
     ("PLIMSOLL_SETTINGS", "Where the app keeps its settings. Default: plimsoll in the user's configuration."),

@@ -3,16 +3,28 @@
 from collections.abc import Iterable, Sequence
 
 from planner_app.core.compile.check import CompileCheck
+from planner_app.core.compile.line import NO_LINE, Anchor, Line
 from planner_app.core.hardware.device import Device
 from planner_app.core.measure.measurement import Measurement
+from planner_app.gui.choice import Choice
 from planner_app.gui.panels.chart.values import GIB, Mark
 from planner_app.units import format_bytes
 
 MEASURED, COMPILED = "measured", "compile check"
 
 
-def marks_of(measurements: Sequence[Measurement], checks: Sequence[CompileCheck], device: Device) -> tuple[Mark, ...]:
-    return (*_measured(measurements, device), *(_compiled(check, device) for check in checks))
+def marks_of(
+    measurements: Sequence[Measurement], checks: Sequence[CompileCheck], choice: Choice, line: Line = NO_LINE
+) -> tuple[Mark, ...]:
+    """`line` is what the compiler has said of the chosen setup at other batches."""
+    device, share = choice.device, choice.setup.gpus * choice.setup.accumulate
+    checked = {check.setup.batch for check in checks if check.device == device.name}
+    anchors = (each for each in line.anchors if each.batch * share not in checked)
+    return (
+        *_measured(measurements, device),
+        *(_compiled(check, device) for check in checks),
+        *(_anchor(each, choice, share) for each in anchors),
+    )
 
 
 def _measured(measurements: Sequence[Measurement], device: Device) -> Iterable[Mark]:
@@ -28,6 +40,11 @@ def _measured(measurements: Sequence[Measurement], device: Device) -> Iterable[M
             peak = each.typical_bytes // sharing
             text = f"measured: {format_bytes(peak)} ({where})"
             yield Mark(MEASURED, each.setup.batch, peak / GIB, text, elsewhere=elsewhere)
+
+
+def _anchor(anchor: Anchor, choice: Choice, share: int) -> Mark:
+    text = f"the compiler's figure: {format_bytes(anchor.total_bytes)} ({choice.setup.precision})"
+    return Mark(COMPILED, anchor.batch * share, anchor.total_bytes / GIB, text)
 
 
 def _compiled(check: CompileCheck, device: Device) -> Mark:

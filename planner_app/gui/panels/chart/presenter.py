@@ -4,8 +4,10 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 
+from planner_app.core.compile.line import NO_LINE
 from planner_app.core.estimate.breakdown import Term
 from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.estimate.level import FROM, Source
 from planner_app.core.model.setup import Precision, Setup, StepSetup
 from planner_app.gui.background.answers import LargestOf
 from planner_app.gui.look.theme import Appearance, Theme
@@ -62,7 +64,9 @@ class ChartPresenter(QObject):
 
     def _refresh(self) -> None:
         session = self._session
-        marks = marks_of(session.measurements, session.checks, session.choice.device)
+        need = session.need(session.choice.setup)
+        line = NO_LINE if need is None else need.line
+        marks = marks_of(session.measurements, session.checks, session.choice, line)
         new = picture(session.choice, session.needs, self._largest(), marks, self._note())
         if new != self.picture:
             self.picture = new
@@ -154,6 +158,8 @@ def card_values(setup: Setup, estimate: Estimate | None, theme: Theme) -> CardVa
     if estimate.headroom_bytes is not None:
         left = estimate.headroom_bytes
         said += f", {format_bytes(left)} left" if left >= 0 else f", {format_bytes(-left)} too much"
+    if estimate.source is not Source.ESTIMATE:
+        said += f", {FROM[estimate.source]}"
     if estimate.verdict is not None:
         said = f"{str(estimate.verdict).capitalize()}: {said}"
     colour = theme.verdict(estimate.verdict)

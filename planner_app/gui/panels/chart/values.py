@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
+from planner_app.core.compile.line import Line
 from planner_app.core.estimate.curve import LargestBatch
 from planner_app.core.estimate.level import Level
 from planner_app.core.estimate.need import Need, Needs
@@ -152,12 +153,12 @@ def gpus_text(gpus: int) -> str:
     return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
 
 
-# Of each line, for as many points as were known and the calibration; gone with the model.
-_curves: WeakKeyDictionary[Memory, dict[tuple[int, Calibration | None], Curve]] = WeakKeyDictionary()
+# Of each line, for as many points as were known, the calibration and what was compiled; gone with the model.
+_curves: WeakKeyDictionary[Memory, dict[tuple[int, Calibration | None, Line], Curve]] = WeakKeyDictionary()
 
 
 def _curve(need: Need) -> Curve:
-    batches = sorted(point.batch for point in need.memory.points)
+    batches = sorted({point.batch for point in need.memory.points} | {each.batch for each in need.line.anchors})
     levels = [need.level(batch) for batch in batches]
     return Curve(
         tuple(batches),
@@ -168,7 +169,7 @@ def _curve(need: Need) -> Curve:
 
 
 def curve_of(need: Need) -> Curve:
-    known, key = _curves.setdefault(need.memory, {}), (len(need.memory.points), need.calibration)
+    known, key = _curves.setdefault(need.memory, {}), (len(need.memory.points), need.calibration, need.line)
     if key not in known:
         known[key] = _curve(need)
     return known[key]
@@ -212,7 +213,8 @@ def _all_series(
         memory = needs.memories.get(step)
         if memory is None or not memory.points:
             continue
-        need = Need(memory, choice.device, needs.calibration(choice.device, memory.xla))
+        chosen = choice.setup.precision if choice.setup.precision in precisions else precisions[0]
+        need = needs.of(choice.line(chosen, gpus), choice.device)
         curve, share = curve_of(need), gpus * choice.setup.accumulate
         solved, sure = largest.get(step, (None, None))
         fits, limit = None, need.capacity_bytes

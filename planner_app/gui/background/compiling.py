@@ -1,0 +1,103 @@
+"""Asks the compiler in the background: first at the chosen batch, then along the line that the chart shows."""
+
+import threading
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, Signal
+
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Setup
+from planner_app.errors import Cancelled
+from planner_app.jobs.protocol import Progress
+from planner_app.planner.planner import Planner
+
+REST_SECONDS = 1.0  # a slider on its way asks for something else in a moment
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRequest:
+    """The line of one way to train on one device, up to `top_bytes`; the setup's own batch comes first."""
+
+    planner: Planner
+    setup: Setup
+    device: Device
+    top_bytes: int
+
+    def is_line_of(self, other: "CompileRequest | None") -> bool:
+        """They differ in the batch alone."""
+        return other is not None and replace(other, setup=other.setup.with_batch(self.setup.batch)) == self
+
+
+class Compiling(QObject):
+    """One request at a time. What is being compiled goes on while it is wanted, and ends within a second otherwise."""
+
+    compiled = Signal(object)  # the planner whose line has changed
+    progressed = Signal(str)  # what is being done; "" at rest
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed = threading.Condition()
+        self._request: CompileRequest | None = None
+        self._done: CompileRequest | None = None
+        self._cancelled = threading.Event()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def want(self, request: CompileRequest | None) -> None:
+        """From now on this, and nothing else."""
+        with self._changed:
+            if request == self._request:
+                return
+            if request is None or not request.is_line_of(self._request):
+                self._cancelled.set()
+            self._request = request
+            if request is not None and self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._serve)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Cancel what runs and wait until no child is left."""
+        with self._changed:
+            self._closed = True
+            self._cancelled.set()
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        while (request := self._next()) is not None:
+            try:
+                self._compile(request)
+            except Cancelled:
+                continue
+            finally:
+                self.progressed.emit("")
+
+    def _next(self) -> CompileRequest | None:
+        """What is wanted, once it has been the same for a moment; None at the end."""
+        with self._changed:
+            while not self._closed:
+                request = self._request
+                if request is None or request == self._done:
+                    self._changed.wait()
+                elif not self._changed.wait(REST_SECONDS) and request == self._request:
+                    self._cancelled = threading.Event()
+                    self._done = request
+                    return request
+            return None
+
+    def _compile(self, request: CompileRequest) -> None:
+        planner, setup, device = request.planner, request.setup, request.device
+        estimated = planner.needs.of(setup, device).estimated
+        estimated(setup.per_gpu_batch)  # here, not in the thread that draws
+        planner.lines.compile(setup, device, self._tell, self._cancelled)
+        self.compiled.emit(planner)
+        for _ in planner.lines.fill(setup, device, estimated, request.top_bytes, self._tell, self._cancelled):
+            self.compiled.emit(planner)
+            with self._changed:
+                if self._request != request:  # another batch was chosen: that comes first
+                    return
+
+    def _tell(self, event: Progress) -> None:
+        self.progressed.emit(event.text)
