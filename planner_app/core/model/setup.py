@@ -202,3 +202,6 @@ class Setup:
 
     def with_batch(self, batch: int) -> "Setup":
         return replace(self, batch=batch)
+
+    def with_optimizer(self, optimizer: Optimizer) -> "Setup":
+        return replace(self, optimizer=optimizer)

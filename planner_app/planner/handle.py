@@ -1,0 +1,245 @@
+"""The Python API: a model, and what can be asked about it.
+
+model = open_model("resnet50.keras")             # or "file.py:function", or a live keras.Model
+model.estimate(batch=64, precision="mixed_bfloat16", device="NVIDIA L4").fits
+model.max_batch(device="NVIDIA L4").batch
+model.plan(batch=256, device="NVIDIA L4").save("resnet.plan.json")
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import cached_property
+from os import PathLike, fspath
+from typing import Unpack
+
+from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.option import COUNTS, ShopRequest
+from planner_app.core.measure.measurement import Order, parse_place
+from planner_app.core.model.description import ModelDescription
+from planner_app.core.model.setup import Precision
+from planner_app.core.plan.ladder import PlanRequest
+from planner_app.core.plan.plan import MemorySettings
+from planner_app.errors import ModelError, SetupError
+from planner_app.files.devices.catalogue import catalogue, find_device
+from planner_app.planner import results
+from planner_app.planner.advise import advice_request
+from planner_app.planner.compile import compile_checks
+from planner_app.planner.live import LiveModel, is_live
+from planner_app.planner.measuring.measure import measure
+from planner_app.planner.opening import check_model, describe_model, file_name
+from planner_app.planner.planner import Planner
+from planner_app.planner.progress import Shown, showing
+from planner_app.planner.setups import SetupOptions, least_batch, setup_of
+from planner_app.planner.shop import confirmed
+from planner_app.units import parse_bytes
+
+BATCHES = tuple(2**power for power in range(11))
+Names = str | Sequence[str]
+
+
+def open_model(
+    source: object,
+    *,
+    custom: str | PathLike[str] | None = None,
+    calibrated: bool = True,
+    progress: Shown = True,
+) -> "Model":
+    """Reads and checks a model. Nothing of it is executed in this process, and no weight is read.
+
+    Args:
+        source: A `.keras`, `.h5` or `.json` file, a SavedModel folder, `file.py:function` (runs that code, in a
+            process of its own), or a Keras model that lives in this process.
+        custom: A Python file with the model's own classes, for a saved model.
+        calibrated: Estimates are calibrated by the measurements there are.
+        progress: Whether to show what is being done, or a function that is called with each event.
+
+    Raises:
+        PlannerError: The model can't be opened; the sentence says why and what to do.
+    """
+    if isinstance(source, (str, PathLike)):
+        path = fspath(source)
+        if not isinstance(path, str):
+            raise ModelError("Name the model as text: a path in bytes is not taken.")
+        with showing(progress) as on_progress:
+            checked = check_model(path, None if custom is None else fspath(custom), on_progress)
+        return Model(Planner(checked, file=file_name(path), calibrated=calibrated), path, progress)
+    if not is_live(source):
+        raise ModelError(
+            f"A {type(source).__name__} can't be opened: give the path of a saved model, file.py:function, or a "
+            "keras.Model."
+        )
+    live = LiveModel(source)
+    return Model(Planner(live.checked, calibrated=calibrated), live.checked.name, progress, live=live)
+
+
+class Model:
+    """One model. Each question is answered by a frozen value with `to_dict()`, `to_frame()` and a view for notebooks.
+
+    Devices are named as in the catalogue ("NVIDIA L4"), by size ("24GiB"), or "cpu" and "cpu:8GiB": TensorFlow's CPU
+    device on the allocator of GPUs. A `limit` as "8GiB" is the most that TensorFlow may take of each GPU.
+    """
+
+    def __init__(self, planner: Planner, source: str, progress: Shown, live: LiveModel | None = None) -> None:
+        self._planner, self._source, self._progress, self._live = planner, source, progress, live
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r} from {self._source!r}>"
+
+    @property
+    def name(self) -> str:
+        return self._planner.model.name
+
+    @cached_property
+    def description(self) -> ModelDescription:
+        """Layers, shapes and parameters; takes as long as TensorFlow takes to start."""
+        with showing(self._progress) as on_progress:
+            return describe_model(self._planner.model, self._source, on_progress=on_progress)
+
+    def estimate(
+        self, batch: int, *, device: str = "cpu", limit: str | None = None, **options: Unpack[SetupOptions]
+    ) -> results.Estimate:
+        """Memory of one way to train on one device, and whether it fits. Nothing is run."""
+        setup, where = setup_of(batch, options), find_device(device)
+        with showing(self._progress) as on_progress:
+            found = self._planner.estimate(setup, where, _bytes(limit), on_progress=on_progress)
+        return results.of(results.Estimate, found)
+
+    def max_batch(
+        self, *, device: str = "cpu", limit: str | None = None, **options: Unpack[SetupOptions]
+    ) -> results.LargestBatch:
+        """The largest batch: `batch` counts tight, `sure_batch` does not."""
+        setup, where = setup_of(least_batch(options), options), find_device(device)
+        with showing(self._progress) as on_progress:
+            found = self._planner.largest(setup, where, _bytes(limit), on_progress=on_progress)
+        return results.of(results.LargestBatch, found)
+
+    def sweep(
+        self,
+        *,
+        batches: Iterable[int] = BATCHES,
+        precisions: Names = "float32",
+        gpu_counts: Sequence[int] = (1,),
+        devices: Names = "cpu",
+        **options: Unpack[SetupOptions],
+    ) -> results.Sweep:
+        """The whole chart: every batch, precision, GPU count and device."""
+        if "precision" in options or "gpus" in options:
+            raise SetupError("sweep() takes precisions=[...] and gpu_counts=[...], not precision=... and gpus=...")
+        steps, setups = options.get("accumulate", 1), []
+        for precision in _names(precisions):
+            for gpus in gpu_counts:
+                varied = options.copy()
+                varied["precision"], varied["gpus"] = precision, gpus
+                setups += [setup_of(batch, varied) for batch in batches if batch >= gpus * steps]
+        where = [find_device(name) for name in _names(devices)]
+        with showing(self._progress) as on_progress:
+            return results.Sweep(self._planner.sweep(setups, where, on_progress=on_progress))
+
+    def advise(
+        self, batch: int, *, device: str, limit: str | None = None, **options: Unpack[SetupOptions]
+    ) -> results.Advice:
+        """What to change so that it fits, the cheapest first. Each change is traced, none is run."""
+        setup, where = setup_of(batch, options), find_device(device)
+        others = catalogue().devices if where.cuda else ()
+        request = advice_request(setup, where, self.description, others, _bytes(limit))
+        with showing(self._progress) as on_progress:
+            return results.of(results.Advice, self._planner.advise(request, on_progress=on_progress))
+
+    def shop(
+        self,
+        batch: int,
+        *,
+        precisions: Names = "float32",
+        counts: Iterable[int] = COUNTS,
+        accumulate_up_to: int = 1,
+        devices: Names | None = None,
+        sure: bool = False,
+        **options: Unpack[SetupOptions],
+    ) -> results.Offers:
+        """Which GPUs carry it, how many, and at what price; and why the others can't."""
+        setup = setup_of(batch, options)
+        allowed = tuple(Precision(name) for name in _names(precisions))
+        request = ShopRequest(setup, allowed, accumulate_up_to, tuple(counts), sure)
+        where = [each for each in catalogue().devices if each.whole]
+        if devices is not None:
+            where = [find_device(name) for name in _names(devices)]
+        with showing(self._progress) as on_progress:
+            found = self._planner.shop(request, where, today=date.today(), on_progress=on_progress)
+            if devices is not None:  # few enough to confirm each by replays
+                found = replace(found, options=tuple(confirmed(self._planner, request, found.options)))
+        return results.Offers(found.options, found.refusals, found.missing, request)
+
+    def plan(
+        self,
+        batch: int,
+        *,
+        device: Names,
+        allow: Names = (),
+        sure: bool = False,
+        limit: str | None = None,
+        growth: bool = False,
+        **options: Unpack[SetupOptions],
+    ) -> results.Plan:
+        """A plan that training scripts keep: the first way to train that fits, and those to fall back to.
+
+        Raises:
+            DoesNotFit: No way to train with this batch fits.
+        """
+        request = PlanRequest(
+            setup=setup_of(batch, options),
+            devices=tuple(find_device(name) for name in _names(device)),
+            precisions=tuple(Precision(name) for name in _names(allow)),
+            memory=MemorySettings(growth=growth, limit_bytes=_bytes(limit)),
+            sure=sure,
+        )
+        with showing(self._progress) as on_progress:
+            return results.of(results.Plan, self._planner.plan(request, on_progress=on_progress))
+
+    def measure(
+        self,
+        batch: int,
+        *,
+        on: str = "cpu",
+        limit: str | None = None,
+        inline: bool = False,
+        steps: int | None = None,
+        processes: int = 1,
+        **options: Unpack[SetupOptions],
+    ) -> results.Measurement:
+        """Real training steps, in fresh processes: on GPUs ("gpu:0"), or on the CPU through the allocator of GPUs.
+
+        `inline` runs kernels one by one, as a GPU does.
+        """
+        place = parse_place(on, _bytes(limit))
+        setup = setup_of(batch, options)
+        order = Order.INLINE if inline else Order.ORDINARY
+        with showing(self._progress) as on_progress:
+            found = measure(
+                self._planner.model,
+                setup,
+                place,
+                order=order,
+                steps=steps,
+                processes=processes,
+                on_progress=on_progress,
+            )
+        return results.of(results.Measurement, found)
+
+    def compile_check(
+        self, batch: int | Sequence[int], *, device: Names, **options: Unpack[SetupOptions]
+    ) -> results.CompileChecks:
+        """What the XLA compiler itself says about the step on a GPU that need not be there."""
+        batches = (batch,) if isinstance(batch, int) else tuple(batch)
+        setups = [setup_of(each, options) for each in batches]
+        where: list[Device] = [find_device(name) for name in _names(device)]
+        with showing(self._progress) as on_progress:
+            return results.CompileChecks(tuple(compile_checks(self._planner.model, setups, where, on_progress)))
+
+
+def _names(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _bytes(limit: str | None) -> int | None:
+    return None if limit is None else parse_bytes(limit)
