@@ -20,7 +20,7 @@ from planner_app.errors import ModelError
 from planner_app.files.writing import reason, write_atomically
 
 LIVE = "live"  # the format of such a model
-NOT_SHIPPED = ("keras", "tensorflow", "builtins", "numpy")  # modules that every worker has
+NOT_SHIPPED = ("keras", "tensorflow", "builtins", "numpy")  # packages that every worker has
 SITE_PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -34,7 +34,7 @@ class LiveModel:
     def __init__(self, model: Any) -> None:
         config, compiled = _configurations(model)
         self._folder = tempfile.TemporaryDirectory(prefix="plimsoll-")
-        own = own_objects((config, compiled))
+        own = own_objects(model, (config, compiled))
         self.checked = CheckedModel(
             name=str(getattr(model, "name", "model")),
             format=LIVE,
@@ -90,24 +90,38 @@ def _keras() -> Any:
     return keras
 
 
-def own_objects(configurations: Any) -> dict[str, Any]:
-    """What a configuration names beside Keras: classes and functions by the names it uses."""
-    found: dict[str, Any] = {}
+def own_objects(model: Any, configurations: Any) -> dict[str, Any]:
+    """What the configurations name beside Keras: classes and functions, by the names they use."""
+    known: dict[str, Any] = {type(part).__name__: type(part) for part in _parts(model)}
     registered = _keras().saving.get_custom_objects()
+    found: dict[str, Any] = {}
     for node in _nodes(configurations):
         name, module = node.get("class_name"), node.get("module")
         if name == "function":
             name = node.get("config")
-        known = node.get("registered_name") or name
-        if not isinstance(name, str) or not isinstance(known, str):
+        if not isinstance(name, str):
             continue
-        if known in registered:
-            found[name] = registered[known]
-        elif isinstance(module, str) and module.partition(".")[0] not in NOT_SHIPPED:
-            value = getattr(sys.modules.get(module), name, None)
-            if value is not None:
-                found[name] = value
+        homes = [vars(home) for each in (module, "__main__") if (home := sys.modules.get(str(each))) is not None]
+        places: list[Mapping[str, Any]] = [registered, known, *homes]
+        written = (str(node.get("registered_name")), name)
+        value = next((place[each] for place in places for each in written if each in place), None)
+        if value is not None and not _is_everywhere(value):
+            found[name] = value
     return found
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """The model, its layers, and what it is compiled with."""
+    yield model
+    yield from model._flatten_layers()
+    for name in ("optimizer", "loss", "_compile_metrics"):
+        if (part := getattr(model, name, None)) is not None:
+            yield part
+
+
+def _is_everywhere(value: Any) -> bool:
+    """Of a module that every worker has."""
+    return str(getattr(value, "__module__", "builtins")).partition(".")[0] in NOT_SHIPPED
 
 
 def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -11,9 +11,9 @@ plan.fit(model, dataset, epochs=3, callbacks=[plan.watch()])
 """
 
 from planner_app.errors import PlanError
-from planner_app.train.feasibility import Feasibility, fits
+from planner_app.train.feasibility import fits
 from planner_app.train.notes import PlanWarning
 from planner_app.train.plan import TrainingPlan, load_plan
 from planner_app.train.recover.supervise import supervise
 
-__all__ = ["Feasibility", "PlanError", "PlanWarning", "TrainingPlan", "fits", "load_plan", "supervise"]
+__all__ = ["PlanError", "PlanWarning", "TrainingPlan", "fits", "load_plan", "supervise"]

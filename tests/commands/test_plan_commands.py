@@ -144,14 +144,14 @@ def test_that_a_gpu_this_machine_does_not_have_is_said(run, one):
 
 def test_that_a_tuner_learns_whether_a_trial_would_fit(folder, one):
     room = fits("demo.keras", 16, device="cpu:2GiB")
-    assert room
-    assert room.margin_bytes == (2 << 30) - room.peak_bytes
+    assert room.fits
+    assert room.headroom_bytes == (2 << 30) - room.peak_bytes
     assert room.peak_bytes == read_plan(one).devices[0].rungs[0].peak.expected_bytes
     short = fits("demo.keras", 16, device="cpu:1MiB")
-    assert not short
-    assert short.margin_bytes == (1 << 20) - room.peak_bytes
-    assert fits("demo.keras", 16).margin_bytes is None
-    with pytest.raises(SetupError, match="'half' is no precision"):
+    assert not short.fits
+    assert short.headroom_bytes == (1 << 20) - room.peak_bytes
+    assert fits("demo.keras", 16).headroom_bytes is None
+    with pytest.raises(SetupError, match=r"precision must be one of .* got 'half'"):
         fits("demo.keras", 16, precision="half")
 
 

@@ -144,7 +144,10 @@ def _saved_optimizer(saved: Any) -> Any:
         known = {name for maker in makers for name in inspect.signature(maker).parameters}
         options = {KERAS_2_OPTIONS.get(key, key): value for key, value in saved["config"].items()}
         return kind.from_config({key: value for key, value in options.items() if key in known})
-    return keras.optimizers.get(saved) if isinstance(saved, str) else keras.optimizers.deserialize(saved)
+    if isinstance(saved, str):
+        return keras.optimizers.get(saved)
+    # Not `keras.optimizers.deserialize`: Keras 3.15.1 leaves Lamb out of its list there, and gives back the name.
+    return keras.saving.deserialize_keras_object(saved)
 
 
 def _each(restore: Callable[[Any], Any], saved: Any) -> Any:
