@@ -30,7 +30,7 @@ ABOUT = (
 
 
 class RightClicks(QObject):
-    """Hears the wish for a context menu on the widgets it is installed on."""
+    """Opens the context menu of the widgets it is installed on."""
 
     def __init__(self, call: Callable[[QPoint], object], parent: QObject) -> None:
         super().__init__(parent)

@@ -52,7 +52,7 @@ class Python:
     Attributes:
         path: Where it really is, if it could be asked.
         origin: How it was come by, a few words.
-        version: "3.12.1"; empty if it is no Python.
+        version: "3.12.1"; empty if it is not a Python.
         packages: Version by module, of those that workers use.
         problem: A sentence; empty if it will do.
     """
@@ -72,7 +72,7 @@ class Python:
         return ", ".join([f"Python {self.version}", *has]) if self.version else ""
 
 
-_good: dict[str, Python] = {}  # what will do is asked once; what will not may be mended at any time
+_good: dict[str, Python] = {}  # what will do is asked once; what will not may be fixed at any time
 
 
 def check(python: str, origin: str = "named") -> Python:

@@ -64,7 +64,7 @@ class Answer:
     Attributes:
         executable: Where it really is: a launcher that chooses among versions may need the user's home to do so.
         prefix: The folder of its environment.
-        version: "3.12.1"; empty if what was asked is no Python.
+        version: "3.12.1"; empty if what was asked is not a Python.
         packages: Version by module, of those that workers use.
         trouble: Why there is no answer.
     """

@@ -98,7 +98,7 @@ def _decode(line: bytes) -> AnyEvent:
         event = _DECODER.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         detail = f"{error}. The line began: {line[:200]!r}"
-        raise Trouble("The worker sent a line that is no event, and was stopped.", detail) from error
+        raise Trouble("The worker sent a line that is not an event, and was stopped.", detail) from error
     if isinstance(event, Progress):
         return msgspec.structs.replace(event, text=for_terminal(event.text))
     if isinstance(event, Failed):

@@ -71,7 +71,7 @@ def test_that_a_python_without_our_package_says_what_to_install(ask):
 def test_that_garbage_is_refused(ask):
     for garbage in (r"say('hello\n')", r"os.write(1, b'\xff\x00\n')", r"say('[' * 100000 + '\n')", r"say('{}\n')"):
         failed = ask(command=raw(garbage + "; time.sleep(60)"))[-1]
-        assert failed.reason == "The worker sent a line that is no event, and was stopped."
+        assert failed.reason == "The worker sent a line that is not an event, and was stopped."
 
 
 def test_that_an_event_of_an_unknown_kind_or_with_wrong_fields_is_refused(ask):

@@ -110,14 +110,14 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     except OSError as error:
         raise DeviceError(f"The prices in {path} can't be read: {error.strerror or error}.") from error
     if len(data) > MAX_FILE_BYTES:
-        raise DeviceError(f"{path} has more than {MAX_FILE_BYTES >> 20} MiB: that is no list of prices.")
+        raise DeviceError(f"{path} has more than {MAX_FILE_BYTES >> 20} MiB: that is not a list of prices.")
     try:
         text = data.decode("utf-8-sig")
         first = text.partition("\n")[0]
         reader = csv.reader(StringIO(text), delimiter=";" if first.count(";") > first.count(",") else ",")
         numbered = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DeviceError(f"{path} is no table of comma-separated values: {error}.") from error
+        raise DeviceError(f"{path} is not a table of comma-separated values: {error}.") from error
     table = [(number, row) for number, row in numbered if any(row)]
     names = [name.lower() for name in table[0][1]] if table else []
     unknown, lacking = [name for name in names if name not in COLUMNS], [name for name in NEEDED if name not in names]
@@ -143,7 +143,7 @@ def _line(row: Mapping[str, str], catalogue: Catalogue) -> PriceLine:
     if len(given) != 1:
         raise DeviceError(f"expected a figure in one of {HOURLY} and {TO_BUY}")
     if not re.fullmatch(DATE, row["date"], re.ASCII) or day_of(row["date"]) is None:
-        raise DeviceError(f"{row['date']!r:.60} is no day: expected one such as 2026-11-02")
+        raise DeviceError(f"{row['date']!r:.60} is not a date: expected one such as 2026-11-02")
     return PriceLine(
         device, _usd(row[given[0]]), given[0] == HOURLY, row["provider"], row["date"], row.get("note") or ""
     )
@@ -155,5 +155,5 @@ def _usd(text: str) -> float:
     except ValueError:
         usd = 0.0
     if not 0 < usd < LARGEST_USD:
-        raise DeviceError(f"{text!r:.60} is no price in dollars: expected a number above zero such as 1299.00")
+        raise DeviceError(f"{text!r:.60} is not a price in dollars: expected a positive number such as 1299.00")
     return usd

@@ -111,15 +111,15 @@ class Calibrations:
 def _read(path: Path) -> tuple[Calibration, ...]:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: these are no calibrations.")
+            raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: these are not calibrations.")
         read = msgspec.json.decode(path.read_bytes(), type=_File)
     except OSError as error:
         raise PlannerError(f"The calibrations {str(path)!r} can't be read: {reason(error)}.") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise PlannerError(f"{str(path)!r} holds no calibrations: {error}.") from error
+        raise PlannerError(f"{str(path)!r} does not hold calibrations: {error}.") from error
     if read.format != FORMAT or read.version > VERSION:
         why = "it is another kind of file" if read.format != FORMAT else "a newer plimsoll wrote it: update this one"
-        raise PlannerError(f"{str(path)!r} holds no calibrations that can be read: {why}.")
+        raise PlannerError(f"{str(path)!r} has no calibrations that can be read: {why}.")
     for each in read.calibrations:
         if not each.samples or not all(map(_makes_sense, each.samples)):
             raise PlannerError(f"{str(path)!r} holds a calibration of {each.device} whose measurements make no sense.")

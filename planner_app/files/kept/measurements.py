@@ -51,7 +51,7 @@ def check_writable(path: Path) -> None:
 def read_measurement(path: Path) -> Measurement:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: that is no measurement.")
+            raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: that is not a measurement.")
         data = path.read_bytes()
     except OSError as error:
         raise PlannerError(f"The measurement {str(path)!r} can't be read: {writing.reason(error)}.") from error
@@ -63,10 +63,10 @@ def read_measurement(path: Path) -> Measurement:
                 f"{VERSION}): update plimsoll."
             )
         if head.format != FORMAT:
-            raise PlannerError(f"{str(path)!r} is no measurement: make one with plimsoll measure MODEL -o FILE.")
+            raise PlannerError(f"{str(path)!r} is not a measurement: make one with plimsoll measure MODEL -o FILE.")
         return msgspec.json.decode(data, type=_File).measurement
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise PlannerError(f"{str(path)!r} is no measurement that can be read: {error}.") from error
+        raise PlannerError(f"{str(path)!r} is not a measurement that can be read: {error}.") from error
 
 
 def summary(measurement: Measurement) -> dict[str, Any]:

@@ -19,7 +19,7 @@ FOLDER_VARIABLE = "PLIMSOLL_SEARCHES"
 class SearchFile:
     """One search: what is tried, and everything else that its outcome depends on, make its name.
 
-    A folder that can't be written is no error: the search can't be gone on with then.
+    A folder that can't be written is not an error: the search can't be gone on with then.
     """
 
     def __init__(self, *about: Any, folder: Path | None = None) -> None:

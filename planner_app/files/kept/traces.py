@@ -30,7 +30,7 @@ FOLDER_VARIABLE = "PLIMSOLL_CACHE"
 
 
 class TraceCache:
-    """One folder. A folder that can't be written is no error: nothing is remembered then."""
+    """One folder. A folder that can't be written is not an error: nothing is remembered then."""
 
     def __init__(self, folder: Path | None = None) -> None:
         given = os.environ.get(FOLDER_VARIABLE)

@@ -114,7 +114,7 @@ def device_from(text: str) -> Device:
             names = ", ".join(device.name for device in found[:2])
             sentence = f"{given!r} leaves a choice of {len(found)} ({names} …): search for it above."
         else:
-            sentence = f"{given!r} is no device and no size: expected 24GiB, 24GiB:8.9, cpu or cpu:8GiB."
+            sentence = f"{given!r} is neither a device nor a size: expected 24GiB, 24GiB:8.9, cpu or cpu:8GiB."
         raise DeviceError(sentence) from error
 
 

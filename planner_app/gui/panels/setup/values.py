@@ -120,7 +120,7 @@ def parse_counts(text: str) -> tuple[int, ...]:
     """`1, 2, 4`."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts or not all(part.isdecimal() and 0 < int(part) <= 4096 for part in parts):
-        raise SetupError(f'"{text}" is no list of GPU counts: expected numbers, as in 1, 2, 4.')
+        raise SetupError(f'"{text}" is not a list of GPU counts: expected numbers, as in 1, 2, 4.')
     return tuple(sorted({int(part) for part in parts}))
 
 
@@ -131,7 +131,7 @@ def parse_sizes(sizes: Sizes, name: str, text: str) -> Sizes:
     if not parts:
         return others
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise SetupError(f'"{text}" are no sizes of input {name}: expected them without the batch, as in 224, 224, 3.')
+        raise SetupError(f'"{text}" are not the sizes of input {name}: expected them without the batch, as in 224, 224, 3.')
     return (*others, (name, tuple(map(int, parts))))
 
 

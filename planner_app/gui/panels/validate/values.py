@@ -48,7 +48,7 @@ class Wanted:
         parts = [part.strip() for part in self.batches.split(",") if part.strip()]
         if not parts or not all(part.isdecimal() and int(part) >= share for part in parts):
             raise SetupError(
-                f'"{self.batches}" is no series of batches: expected numbers from {share} on, as in 32, 64.'
+                f'"{self.batches}" is not a series of batches: expected numbers from {share} on, as in 32, 64.'
             )
         return tuple(_with(chosen, int(part), gpus) for part in parts)
 
