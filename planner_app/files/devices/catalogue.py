@@ -73,7 +73,7 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
     except OSError as error:
         raise DeviceError(_unusable(path, error.strerror or "it can't be read")) from error
     if len(data) > MAX_FILE_BYTES:
-        raise DeviceError(_unusable(path, f"it has more than {MAX_FILE_BYTES >> 20} MiB, which is not a list of devices"))
+        raise DeviceError(_unusable(path, f"it has more than {MAX_FILE_BYTES >> 20} MiB: not a list of devices"))
     try:
         read = msgspec.json.decode(data, type=CatalogueFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -131,7 +131,7 @@ def parse_sizes(sizes: Sizes, name: str, text: str) -> Sizes:
     if not parts:
         return others
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise SetupError(f'"{text}" are not the sizes of input {name}: expected them without the batch, as in 224, 224, 3.')
+        raise SetupError(f'sizes of input {name}: expected numbers without the batch, as in 224, 224, 3, got "{text}".')
     return (*others, (name, tuple(map(int, parts))))
 
 
