@@ -160,7 +160,7 @@ def test_that_what_is_no_calibration_is_refused_and_in_the_folder_passed_over(tm
     (tmp_path / "broken.json").write_bytes(content)
     store = Calibrations(tmp_path)
     assert store.all() == ()
-    with pytest.raises(PlannerError, match="does not hold calibrations"):
+    with pytest.raises(PlannerError, match=r"(does not hold|has no) calibrations"):
         store.take_in(tmp_path / "broken.json")
     store.add(SAMPLE, device="cpu", **ABOUT)
     assert len(store.all()) == 1
