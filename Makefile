@@ -67,6 +67,10 @@ accuracy: $(READY) ## hold estimates against measurements; the table goes into t
 	$(BIN)/python tests/accuracy
 	$(BIN)/python tests/accuracy/compiled.py
 
+gallery: $(READY) ## open, estimate and measure every model of tests/gallery; the table is build/gallery.md
+	$(BIN)/python -m tests.gallery
+	$(BIN)/python -m tests.gallery --files --estimate particular tuned hub
+
 pictures: $(READY) ## every panel as the tests draw it, in build/pictures; those of README and guide from there
 	$(BIN)/pytest -q tests/gui -k pictures
 	$(BIN)/python packaging/copy_pictures.py

@@ -54,7 +54,7 @@ NAMES = (
     ("msgspec", ("msgspec",)),
     ("tf_keras", ("tf_keras",)),
 )
-DISTRIBUTIONS = COMPILER  # by their published names alone
+DISTRIBUTIONS = (*COMPILER, "keras-hub")  # by their published names alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from planner_app.core.model.description import CheckedModel, ModelDescription
+from planner_app.core.model.description import CheckedModel, ModelDescription, says_its_size
 from planner_app.errors import ModelError, PythonError, WorkerError
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import GIB, Describe, Inspect, Limits, Progress, Started
@@ -121,6 +121,8 @@ def _named(path: str, what: str) -> Iterator[None]:
 
 def describe_limits(checked: CheckedModel) -> Limits:
     """Rebuilding takes time and memory by the number of layers, which the length of the configuration tells."""
+    if not says_its_size(checked):
+        return Limits(memory_bytes=MOST_BYTES, seconds=MOST_SECONDS)
     length = len(msgspec.json.encode(checked.config))
     return Limits(
         memory_bytes=min(BASE_BYTES + BYTES_PER_BYTE * length, MOST_BYTES),

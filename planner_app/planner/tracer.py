@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.description import CheckedModel, says_its_size
 from planner_app.core.model.setup import StepSetup
 from planner_app.core.model.trace import StepTrace
 from planner_app.core.replay.memory import Memory
@@ -157,5 +157,8 @@ def alike(setups: Iterable[StepSetup]) -> list[list[StepSetup]]:
 
 
 def trace_limits(model: CheckedModel) -> Limits:
+    """By the length of the configuration. A function, or a class of a package, says nothing of how much it makes."""
+    if not says_its_size(model):
+        return Trace.limits
     length = len(msgspec.json.encode(model.config))
     return Limits(memory_bytes=2 * GIB + BYTES_PER_BYTE * length, seconds=120 + SECONDS_PER_MEGABYTE * length / 1e6)

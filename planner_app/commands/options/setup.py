@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from planner_app.core.hardware.device import Device
-from planner_app.core.model.setup import OWN, Jit, Precision, Setup, parse_optimizer
+from planner_app.core.model.setup import OWN, QUANTIZATIONS, Jit, Precision, Setup, parse_optimizer
 from planner_app.errors import SetupError
 from planner_app.files.devices.catalogue import find_device
 
@@ -54,6 +54,13 @@ def add_setup(
         "--freeze", action="append", default=[], metavar="PATTERN", help="layers not to train, as in block1_*"
     )
     parser.add_argument(
+        "--lora",
+        default="",
+        metavar="RANK[:PATTERN]",
+        help="train low-rank adapters instead of the weights, as in 8 or 8:*query*",
+    )
+    parser.add_argument("--quantize", default="", metavar="MODE", help=f"weights as {', '.join(QUANTIZATIONS)}")
+    parser.add_argument(
         "--remat",
         default="",
         metavar="MODE",
@@ -91,6 +98,8 @@ def setup_of(
         remat=options.remat,
         sizes=sizes_of(options),
         loss=options.loss,
+        lora=options.lora,
+        quantize=options.quantize,
     )
 
 

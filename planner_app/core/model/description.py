@@ -44,6 +44,11 @@ class CheckedModel:
     trusted: tuple[str, ...] = ()
 
 
+def says_its_size(model: CheckedModel) -> bool:
+    """Whether the configuration spells out every layer, so that its length tells how large the model is."""
+    return model.format != "python" and not model.trusted
+
+
 @dataclass(frozen=True, slots=True)
 class TensorShape:
     """A model's input or output. Dimensions are numbers or names: "batch", or an unknown one a setup can fill."""

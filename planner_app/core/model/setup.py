@@ -38,6 +38,9 @@ LAID_OUT_ALIKE_FROM = {
     Precision.BFLOAT16: 8.0,
 }
 
+QUANTIZATIONS = ("int8", "int4", "float8")
+MOST_RANK = 4096
+
 Option = bool | int | float | str
 
 
@@ -64,6 +67,14 @@ def parse_optimizer(text: str) -> Optimizer:
     """`adam`, or with options `sgd:momentum=0.9,nesterov=true`."""
     name, options = parse_named(text, "optimizer")
     return Optimizer(name.lower(), options)
+
+
+def parse_lora(text: str) -> tuple[int, str]:
+    """The rank, and the pattern of layers behind it; "" for those that are usually adapted: `8`, or `8:*query*`."""
+    rank, _, pattern = text.strip().partition(":")
+    if not rank.isdecimal() or not 0 < int(rank) <= MOST_RANK:
+        raise SetupError(f'"{text}": expected the rank of the adapters, as in 8 or 8:*query*.')
+    return int(rank), pattern
 
 
 def parse_named(text: str, what: str) -> tuple[str, tuple[tuple[str, Option], ...]]:
@@ -111,6 +122,8 @@ class StepSetup:
         sizes: Input sizes by input name, without the batch.
         loss: A Keras loss, with options as optimizers have them, or "" for the model's own (mean squared error where it
             has none).
+        lora: Rank of low-rank adapters and a pattern of the layers that get them, as in "8:*query*"; "" for none.
+        quantize: Weights in fewer bits: "int8", "int4", "float8"; "" for as they are.
         left_to_model: Whether XLA compiles the step is for the model to say, where its author said it.
     """
 
@@ -125,6 +138,8 @@ class StepSetup:
     sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     loss: str = ""
     left_to_model: bool = True
+    lora: str = ""
+    quantize: str = ""
 
 
 MOST = 2**31 - 1  # TensorFlow counts along one dimension in 32 bits in most kernels
@@ -150,6 +165,8 @@ class Setup:
     remat: str = ""
     sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     loss: str = field(default="")
+    lora: str = ""
+    quantize: str = ""
 
     def __post_init__(self) -> None:
         if self.gpus < 1 or self.accumulate < 1:
@@ -160,6 +177,10 @@ class Setup:
             raise SetupError(
                 f"A batch of {str(self.batch)[:20]} on {str(self.gpus)[:20]} GPUs: expected numbers up to {MOST:,}."
             )
+        if self.lora:
+            parse_lora(self.lora)
+        if self.quantize and self.quantize not in QUANTIZATIONS:
+            raise SetupError(f'"{self.quantize}" is not a way to quantise: expected one of {", ".join(QUANTIZATIONS)}.')
         if self.batch < self.gpus * self.accumulate:
             raise SetupError(
                 f"A batch of {self.batch} can't feed {self.gpus} GPUs in {self.accumulate} steps: "
@@ -198,6 +219,8 @@ class Setup:
             sizes=self.sizes,
             loss=self.loss,
             left_to_model=self.jit is Jit.AUTO,
+            lora=self.lora,
+            quantize=self.quantize,
         )
 
     def with_batch(self, batch: int) -> "Setup":

@@ -45,7 +45,8 @@ def with_precision(tree: Any, precision: str) -> Any:
             return node
         if "dtype" in config:
             if _is_floating(config["dtype"]):
-                config["dtype"] = precision
+                mode = _quantized(config["dtype"])
+                config["dtype"] = f"{mode}_from_{precision}" if mode else precision
         elif role in ("layers", "layer") and node["class_name"] not in MODELS and _is_keras_own(node):
             config["dtype"] = precision  # Keras 2.2 wrote no dtype: the layer would follow the process, not the setup
         return node
@@ -61,6 +62,14 @@ def _has_policy(node: Config) -> bool:
 def _is_keras_own(node: Config) -> bool:
     module = node.get("module", "keras.layers")
     return isinstance(module, str) and module.split(".")[0] == "keras"
+
+
+def _quantized(dtype: Any) -> str:
+    """The mode of a policy that keeps weights in fewer bits, "int8" of `int8_from_float32`; "" for any other."""
+    inner = dtype.get("config") if isinstance(dtype, Mapping) else None
+    if isinstance(inner, Mapping):
+        return inner["mode"] if isinstance(inner.get("mode"), str) else _quantized(inner.get("name"))
+    return dtype.partition("_from_")[0] if isinstance(dtype, str) and "_from_" in dtype else ""
 
 
 def _is_floating(dtype: Any) -> bool:

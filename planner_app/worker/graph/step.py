@@ -21,6 +21,7 @@ from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.worker.build.compiled import compile_model, own_jit
 from planner_app.worker.build.expected import expected_feeds, has_own_step, loss_name
 from planner_app.worker.build.feed import Feed, given_feed, sample_batch
+from planner_app.worker.build.fine_tune import fine_tune
 from planner_app.worker.build.inputs import outputs_of
 from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.build.rebuild import Rebuilt, rebuilt
@@ -104,6 +105,9 @@ def _made(
     with _remat(setup.remat):
         made = rebuilt(checked, precision=str(setup.precision), sizes=sizes or None, values=values)
     _check_remat(made.model, setup.remat)
+    with nullcontext() if values else without_values(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fine_tune(made.model, setup.lora, setup.quantize)
     _freeze(made.model, setup.freeze)
     with nullcontext() if values else without_values(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
