@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner_app.core.hardware.machine import Gpu
+from planner_app.core.model.setup import OWN
 from planner_app.core.plan.pipeline import host_warning
 from planner_app.core.plan.plan import DeviceKind, Rung, fingerprint
 from planner_app.errors import PlanError
@@ -102,7 +103,8 @@ def _notes(plan: "TrainingPlan", model: Any) -> Iterator[str]:
     from planner_app.train.policies import optimizer_name
 
     optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None and optimizer_name(optimizer) != plan.plan.training.optimizer.name:
+    planned = plan.plan.training.optimizer.name
+    if optimizer is not None and planned not in (OWN.name, optimizer_name(optimizer)):
         yield (
             f"The plan was made for {plan.plan.training.optimizer.name}, and the model is compiled with "
             f"{optimizer_name(optimizer)}: its memory may be another."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from planner_app.core.model.setup import OWN
 from planner_app.errors import PlanError
 
 if TYPE_CHECKING:
@@ -19,12 +20,24 @@ LABELS = 2  # every vocabulary and every classifier has a first and a second
 def load_model(plan: "TrainingPlan", path: str, custom_objects: Mapping[str, Any] | None) -> Any:
     """With the plan's precision and rematerialisation, and without the layers that it freezes."""
     with plan.scope():
-        model = _read(path, custom_objects, compiled=not plan.plan.training.loss)
+        own = plan.plan.training.optimizer.name == OWN.name
+        model = _read(path, custom_objects, compiled=own or not plan.plan.training.loss)
         if plan.plan.training.remat or any(
             layer.dtype_policy.name != plan.precision for layer in model.layers if _floating(layer.dtype_policy.name)
         ):
             model = _rebuilt(model, plan.precision, custom_objects)
         plan.freeze(model)
+    return model
+
+
+def keep_compiled(plan: "TrainingPlan", model: Any) -> Any:
+    """Without what a saved optimizer brings along of the training before."""
+    if not model.compiled:
+        raise PlanError("The plan trains the model as it is compiled, and it isn't: call model.compile() first.")
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and optimizer.built:
+        model.optimizer = type(optimizer).from_config(optimizer.get_config())
+    model.jit_compile = plan.current.jit
     return model
 
 
@@ -53,7 +66,7 @@ def _rebuilt(model: Any, precision: str, custom_objects: Mapping[str, Any] | Non
         ) from error
     other.set_weights(model.get_weights())
     if getattr(model, "loss", None) is not None:
-        other.compile(loss=model.loss)
+        other.compile_from_config(model.get_compile_config())
     return other
 
 

@@ -150,6 +150,12 @@ class TrainingPlan:
         """What `model.compile` must be told besides optimizer, loss and metrics."""
         return {"jit_compile": self.current.jit}
 
+    def keep_compiled(self, model: Any) -> Any:
+        """The model as its author compiled it; only whether XLA compiles the step is the plan's."""
+        from planner_app.train.models import keep_compiled
+
+        return keep_compiled(self, model)
+
     def load_model(self, path: str | Path, custom_objects: dict[str, Any] | None = None) -> Any:
         """A model you trust, in the plan's precision and with the layers frozen that it does not train."""
         from planner_app.train.models import load_model

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from planner_app.core.model.choices import REMAT_MODES
+from planner_app.core.model.setup import OWN
 from planner_app.core.plan.plan import PlannedOptimizer
 from planner_app.errors import PlanError
 from planner_app.train.notes import note
@@ -46,6 +47,8 @@ def make_optimizer(planned: PlannedOptimizer, name: str | None, options: Mapping
             f"{OWN_OPTION} is the plan's to choose: plan.fit() accumulates gradients by itself. Leave it out."
         )
     wanted = (name or planned.name).lower()
+    if wanted == OWN.name:
+        raise PlanError("The plan trains with the model's own optimizer: call plan.keep_compiled(model) instead.")
     known = _optimizers()
     if wanted not in known:
         raise PlanError(f"Keras {keras.__version__} has no optimizer {wanted!r}: expected one of {', '.join(known)}.")

@@ -7,7 +7,7 @@ from planner_app.core.advise.remat import activations_pay, paying_layers
 from planner_app.core.advise.values import AdviceRequest, Change, Cost
 from planner_app.core.estimate.breakdown import Held, Term
 from planner_app.core.estimate.estimate import Estimate
-from planner_app.core.model.setup import Jit, Optimizer, Precision, Setup
+from planner_app.core.model.setup import OWN, Jit, Optimizer, Precision, Setup
 
 STATE_WORTH_CHANGING = 0.05  # of the peak
 ACTIVATIONS_WORTH_SHRINKING = 0.3
@@ -154,7 +154,7 @@ def smaller_batch(setup: Setup) -> Change:
 
 def _optimizer(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
     state = base.breakdown.get(str(Term.OPTIMIZER), 0)
-    if request.setup.optimizer.name not in STATEFUL or state < base.peak_bytes * STATE_WORTH_CHANGING:
+    if request.setup.optimizer.name not in STATEFUL | {OWN.name} or state < base.peak_bytes * STATE_WORTH_CHANGING:
         return
     for optimizer, kept in (
         (Optimizer("sgd", (("momentum", 0.9),)), "one number for each weight"),
@@ -239,6 +239,8 @@ def _gpus(request: AdviceRequest) -> Iterator[Candidate]:
 
 
 def _written(optimizer: Optimizer, *more: str) -> str:
+    if optimizer == OWN:
+        return f"<your optimizer>({', '.join(more)})"
     names = {"sgd": "SGD", "rmsprop": "RMSprop", "adamw": "AdamW"}
     options = [f"{key}={value!r}" for key, value in optimizer.options]
     return f"keras.optimizers.{names.get(optimizer.name, optimizer.name.capitalize())}({', '.join((*options, *more))})"

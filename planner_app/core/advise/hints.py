@@ -6,7 +6,7 @@ from planner_app.core.advise.loops import Loop, explain_loop
 from planner_app.core.advise.values import AdviceRequest, Hint
 from planner_app.core.estimate.breakdown import Term
 from planner_app.core.estimate.estimate import Estimate, LayerMemory
-from planner_app.core.model.setup import Setup
+from planner_app.core.model.setup import OWN, Setup
 from planner_app.units import format_bytes
 
 DOMINATES = 0.25  # of the peak: a layer's weights, gradients and optimizer state together
@@ -44,9 +44,10 @@ def _embeddings(setup: Setup, base: Estimate) -> Iterator[Hint]:
             f"{format_bytes(_static(layer))}: half the vocabulary takes half of that (hash rare words, or drop them).",
             (f'{layer.name} = keras.layers.Embedding(vocabulary // 2, width, name="{layer.name}")',),
         )
-        if setup.optimizer.name != "sgd":
+        if setup.optimizer.name != "sgd" and (setup.optimizer != OWN or layer.optimizer_bytes):
+            name = "The optimizer" if setup.optimizer == OWN else setup.optimizer.name
             yield Hint(
-                f"{setup.optimizer.name} turns the sparse gradient of {layer.name} into a dense one as large as the "
+                f"{name} turns the sparse gradient of {layer.name} into a dense one as large as the "
                 "table; plain SGD updates only the rows of the batch.",
                 ("model.compile(optimizer=keras.optimizers.SGD(), ...)",),
             )

@@ -15,8 +15,8 @@ from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.runtime import MIB
 from planner_app.core.measure.calibration import sentence
 from planner_app.core.model.description import CheckedModel
-from planner_app.core.model.setup import Precision, Setup, StepSetup
-from planner_app.core.model.trace import Role, StepTrace
+from planner_app.core.model.setup import OWN, Precision, Setup, StepSetup
+from planner_app.core.model.trace import Role, StepTrace, Trained
 from planner_app.core.plan.pipeline import InputSettings, input_plan, sample_bytes
 from planner_app.core.plan.plan import (
     VERSION,
@@ -107,6 +107,11 @@ def plan_of(
     Raises:
         DoesNotFit: No rung fits on any of the devices.
     """
+    if request.setup.lora or request.setup.quantize:
+        raise SetupError(
+            "A plan does not change a model's layers: call enable_lora() or quantize() in the function that makes the "
+            "model, and plan that. Estimates and advice take --lora and --quantize."
+        )
     source = Source(SourceKind.ESTIMATE, dict(versions), created, "")
     entries, said = [], []
     for device in request.devices:
@@ -129,8 +134,8 @@ def plan_of(
         model=planned_model(model, file, first.trace, setup.precision),
         training=Training(
             global_batch=setup.batch,
-            optimizer=PlannedOptimizer(setup.optimizer.name, dict(setup.optimizer.options)),
-            loss=setup.loss or _saved_loss(model),
+            optimizer=_optimizer(setup, first.trace.trained),
+            loss=setup.loss or _loss(model, first.trace.trained),
             freeze=setup.freeze,
             remat=setup.remat,
             sizes=dict(setup.sizes),
@@ -273,10 +278,17 @@ def planned_model(model: CheckedModel, file: str, trace: StepTrace, precision: P
     )
 
 
-def _saved_loss(model: CheckedModel) -> str:
+def _optimizer(setup: Setup, trained: Trained) -> PlannedOptimizer:
+    """The setup's, or "own": the one that the model is compiled with. Without one, what the estimate assumed."""
+    if setup.optimizer == OWN and any(each.startswith("optimizer") for each in trained.assumed):
+        return PlannedOptimizer("adam", {})
+    return PlannedOptimizer(setup.optimizer.name, dict(setup.optimizer.options))
+
+
+def _loss(model: CheckedModel, trained: Trained) -> str:
     """By name, where the file says it by name; "" where it is more than a name. Without one, what estimates use."""
     saved = (model.compile_config or {}).get("loss")
-    if saved is None:
+    if any(each.startswith("loss") for each in trained.assumed):
         return "mean_squared_error"
     return saved if isinstance(saved, str) else ""
 

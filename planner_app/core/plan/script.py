@@ -1,6 +1,7 @@
 """A complete training script for a plan. Whatever comes out of the plan stands in it as a literal, never as code."""
 
-from planner_app.core.plan.plan import Entry, Plan
+from planner_app.core.model.setup import OWN
+from planner_app.core.plan.plan import Entry, Plan, Training
 from planner_app.foreign_text import for_comment, for_python
 from planner_app.units import format_bytes
 
@@ -34,7 +35,8 @@ def build():
     spec = importlib.util.spec_from_file_location("your_model", {file_literal})
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return getattr(module, {function_literal})()
+    made = getattr(module, {function_literal})()
+    return made[0] if isinstance(made, tuple) else made  # with the data it is trained on beside it
 '''
 
 REST = '''
@@ -46,16 +48,22 @@ def data(model) -> tf.data.Dataset:
 
 with plan.scope():
     model = build(){freeze}
-    model.compile(
-        optimizer=plan.optimizer(learning_rate=1e-3),
-        loss={loss},
-        **plan.compile_options(),
-    )
+{compile}
 
 plan.check(model)  # another model, another GPU or too little free memory: a sentence, before minutes are lost
 history = plan.fit(model, data(model), epochs=EPOCHS, callbacks=[plan.watch({report_literal})])
 model.save({trained})
 '''
+
+
+COMPILE = """    model.compile(
+        optimizer=plan.optimizer(learning_rate=1e-3),
+        loss={loss},
+        **plan.compile_options(),
+    )"""
+COMPILE_OWN = "    plan.keep_compiled(model)  # the optimizer, the loss and the metrics are the model's own"
+COMPILE_OWN_OPTIMIZER = """    plan.keep_compiled(model)
+    model.compile(optimizer=model.optimizer, loss={loss}, **plan.compile_options())"""
 
 
 def script_of(plan: Plan, plan_file: str = "plan.json") -> str:
@@ -76,10 +84,17 @@ def script_of(plan: Plan, plan_file: str = "plan.json") -> str:
         file_literal=for_python(file),
         function_literal=for_python(function),
         freeze="\n    plan.freeze(model)" if code and plan.training.freeze else "",
-        loss=for_python(plan.training.loss) if plan.training.loss else "model.loss",
+        compile=_compile(plan.training),
         report_literal=for_python(f"{stem}.run.json"),
         trained=_trained(plan, stem),
     )
+
+
+def _compile(training: Training) -> str:
+    loss = for_python(training.loss) if training.loss else "model.loss"
+    if training.optimizer.name != OWN.name:
+        return COMPILE.format(loss=loss)
+    return COMPILE_OWN_OPTIMIZER.format(loss=loss) if training.loss else COMPILE_OWN
 
 
 def _trained(plan: Plan, stem: str) -> str:
