@@ -36,7 +36,7 @@ from planner_app.core.plan.plan import (
     Training,
     fingerprint,
 )
-from planner_app.errors import PlanError
+from planner_app.errors import PlanError, SetupError
 from planner_app.units import format_bytes
 
 MOST_RUNGS = 6  # in one precision: each halves the batch, so the last has a thirtieth of the first

@@ -35,9 +35,13 @@ def optimized(meta: Any) -> Any:
         node.device = CPU
     device = device_properties(CPU, "CPU", {})
     device.properties.memory_size = CPU_MEMORY_BYTES
-    return tf_optimizer.OptimizeGraph(
-        config_pb2.ConfigProto(), meta, verbose=False, cluster=cluster.Cluster(devices=[device])
-    )
+    devices = cluster.Cluster(devices=[device])
+    options = config_pb2.ConfigProto()
+    try:
+        return tf_optimizer.OptimizeGraph(options, meta, verbose=False, cluster=devices)
+    except tf.errors.UnimplementedError:  # as when a step is traced: eight-bit floating point types
+        options.graph_options.rewrite_options.disable_tfg_optimizer = True
+        return tf_optimizer.OptimizeGraph(options, meta, verbose=False, cluster=devices)
 
 
 def settled(graph: Any) -> Any:
