@@ -1,12 +1,12 @@
 """A log read with the model that was trained at hand, and the estimate at the setup of the log beside it."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
-from planner_app.core.doctor import Diagnosis, Kind, pieces
+from planner_app.core.doctor import Diagnosis, Framework, Kind
 from planner_app.core.doctor.comparison import Comparison, batch_of, compare
 from planner_app.core.estimate.estimate import estimate
 from planner_app.core.hardware.device import Device, cpu_device, custom_device
@@ -14,7 +14,7 @@ from planner_app.core.model.description import ModelDescription
 from planner_app.core.model.setup import Jit, Setup
 from planner_app.errors import Cancelled, DeviceError, PlannerError
 from planner_app.files.devices.catalogue import catalogue
-from planner_app.files.logs import diagnosed
+from planner_app.files.logs import diagnosed_stream
 from planner_app.jobs.protocol import Progress
 from planner_app.planner.planner import Planner
 
@@ -34,22 +34,37 @@ def diagnose_file(
         layers: Paths of the model's layers, if it is known.
     """
 
-    def told(log: BinaryIO, of: int) -> Iterator[bytes]:
-        done = 0
-        for piece in pieces(log):
-            if cancelled is not None and cancelled.is_set():
-                raise Cancelled
-            yield piece
-            before, done = done, done + len(piece)
-            if on_progress is not None and done // MEGABYTE > before // MEGABYTE:
-                megabytes = done // MEGABYTE
-                on_progress(Progress(done=megabytes, of=of // MEGABYTE, text=f"reading the log: {megabytes} MB"))
-
     try:
         with Path(path).open("rb") as log:
-            return diagnosed(told(log, Path(path).stat().st_size), layers)
+            watched = _Watched(log, Path(path).stat().st_size, on_progress, cancelled)
+            return diagnosed_stream(watched, layers, name=Path(path).name)
     except OSError as error:
         raise PlannerError(f"The log {path!r} can't be read: {error.strerror or error}.") from error
+
+
+class _Watched(BufferedReader):
+    """A file that tells how far it has been read, and can be cancelled."""
+
+    def __init__(
+        self,
+        log: BufferedReader,
+        of: int,
+        on_progress: Callable[[Progress], None] | None,
+        cancelled: threading.Event | None,
+    ) -> None:
+        super().__init__(log.raw)
+        self._of, self._on_progress, self._cancelled, self._done = of, on_progress, cancelled, 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self._cancelled is not None and self._cancelled.is_set():
+            raise Cancelled
+        piece = super().read(size)
+        before, self._done = self._done, self._done + len(piece)
+        if self._on_progress is not None and self._done // MEGABYTE > before // MEGABYTE:
+            megabytes = self._done // MEGABYTE
+            text = f"reading the log: {megabytes} MB"
+            self._on_progress(Progress(done=megabytes, of=self._of // MEGABYTE, text=text))
+        return piece
 
 
 def beside_model(
@@ -70,7 +85,7 @@ def beside_model(
         batch_known: Its batch is that of the training; otherwise the failed tensor's shape is asked for it.
         device: Where it was; without one, what the log tells.
     """
-    if not found.kind.failed or found.kind is Kind.HOST:
+    if not found.kind.on_device or found.framework == Framework.PYTORCH:
         return None
     told = None if batch_known else batch_of(found, description)
     if told is not None:

@@ -1,5 +1,5 @@
-"""Logs that ran out of memory: written by TensorFlow 2.21 itself (`tf221_*`), or after public reports in the formats of
-the version in their name."""
+"""Logs that ran out of memory, and some that did not: written by TensorFlow 2.21, JAX and the kernel (`tf221_*` by
+`provoke.py`, `real_*` by `provoke_host.py`), or in the formats of the versions and tools in their names."""
 
 import gzip
 from pathlib import Path

@@ -27,7 +27,7 @@ def test_that_a_log_is_explained_to_people(run):
     lines = out.splitlines()
     assert code == 0
     assert lines[0].startswith("GPU:0 ran out of memory: operation Mul asked for 18.0 MiB with 16.2 MiB left of ")
-    for title in ("in figures", "what to do", "the lines that show it"):
+    for title in ("In figures", "What to do", "The lines that show it"):
         assert title in lines
     assert " 1 2021-03-15 17:16:57.300037: W tensorflow/core" in " ".join(out.split())
 

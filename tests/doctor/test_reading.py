@@ -1,6 +1,8 @@
 """Long logs, junk, control characters: read in flat memory, survived."""
 
 import random
+import re
+import re._constants as sre
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -11,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner_app.core.doctor import Diagnosis, Kind, diagnose
-from planner_app.core.doctor.lines import cleaned
-from planner_app.core.doctor.signs import GATES, RULES
+from planner_app.core.doctor.log.gates import GATES
+from planner_app.core.doctor.log.lines import cleaned
+from planner_app.core.doctor.log.rules import RULES
+from planner_app.core.doctor.signs import SIGNS
 
 MIB = 1 << 20
 
@@ -65,7 +69,8 @@ def test_that_any_bytes_get_an_answer(pieces):
     assert isinstance(diagnose(pieces), Diagnosis)
 
 
-PARTS = [rule.mark for rule in RULES]
+ALL = [*RULES, *(rule for sign in SIGNS for rule in sign.rules)]
+PARTS = [rule.mark.encode() for rule in ALL]
 
 
 @given(st.lists(st.one_of(st.sampled_from(PARTS), st.binary(max_size=30), st.just(b"\n"), st.just(b"\r")), max_size=40))
@@ -81,8 +86,27 @@ def test_that_a_damaged_report_is_survived(start, length, instead):
 
 def test_that_every_rule_can_be_reached():
     gates = (*GATES.always, *GATES.later)
-    assert all(any(gate in rule.mark for gate in gates) for rule in RULES)
+    assert all(any(gate in rule.mark.encode() for gate in gates) for rule in ALL)
+
+
+def repeats(parsed) -> Iterator[tuple[object, object]]:
+    """Every repetition in a pattern: what kind, and how often at most."""
+    for kind, argument in parsed:
+        if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT):
+            yield kind, argument[1]
+        for part in argument if isinstance(argument, tuple | list) else (argument,):
+            for inner in part if isinstance(part, list) else (part,):
+                if isinstance(inner, re._parser.SubPattern):
+                    yield from repeats(inner)
+
+
+def test_that_no_pattern_can_run_away():
+    """Behind a mark each repetition is bounded, or keeps what it has read; what stands before it is short."""
+    for rule in ALL:
+        parsed = re._parser.parse(rule.after.pattern)
+        assert all(most is not sre.MAXREPEAT for _, most in repeats(parsed)), rule.mark
 
 
 def test_that_control_characters_go():
+    assert cleaned("a\u202eb\x9b31mc\u2066d\ufeff".encode()) == "ab31mcd"
     assert cleaned(b"\x1b[0;31mRed\x1b[0m \x00\x07text\x1b]0;title\x07\tend \r") == "Red text\tend"

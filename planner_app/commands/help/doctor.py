@@ -1,4 +1,5 @@
-"""`plimsoll doctor train.log`: what ran out of memory, where, for which layer, and the lines that show it."""
+"""`plimsoll doctor train.log`: what ran out of memory, who held it, for which layer, and the lines that show it;
+`plimsoll doctor --now`: who holds the memory of this machine and its GPUs at this moment."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -7,45 +8,58 @@ from typing import Any
 import msgspec
 
 from planner_app.commands import terminal
+from planner_app.commands.help import doctor_now
 from planner_app.commands.options import arguments
 from planner_app.commands.options.setup import add_setup, positive, setup_of
-from planner_app.core.doctor import Diagnosis, pieces
+from planner_app.core.doctor import Diagnosis
 from planner_app.core.doctor.comparison import Comparison
-from planner_app.core.model.description import ModelDescription
 from planner_app.errors import PlannerError
 from planner_app.files.devices.catalogue import find_device
-from planner_app.files.logs import diagnosed, read_log
+from planner_app.files.logs import diagnosed_stream, most_telling, read_log
 from planner_app.planner.diagnose import beside_model
-from planner_app.planner.opening import open_model
+from planner_app.planner.opening import Opened, open_model
 from planner_app.planner.planner import Planner
-from planner_app.reports.doctor_text import show
+from planner_app.reports.doctor_text import show, show_comparison
 
-HELP = "read a log that ends in out of memory"
+HELP = "read a log that ends in out of memory, or look at a running training"
 STANDARD_INPUT = "-"
 
 
 def add(parser: ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", help="a log of TensorFlow 1.15 to 2.22, or - for standard input")
+    parser.add_argument(
+        "logs",
+        metavar="LOG",
+        nargs="*",
+        help="a log, notebook or archive of logs; several are those of one run; - for standard input",
+    )
     parser.add_argument("--model", metavar="MODEL", help=f"the model that was trained: {arguments.MODEL_HELP}")
     arguments.add_code(parser)
     parser.add_argument("--batch", type=positive, metavar="N", help="samples per update; default: what the log tells")
     parser.add_argument("--device", metavar="NAME", help="the GPU; default: what the log tells")
     add_setup(parser, batch=False)
+    doctor_now.add(parser)
     arguments.add_json(parser)
 
 
 def run(options: Namespace) -> int:
+    if options.now or options.pid:
+        return doctor_now.run(options)
+    if not options.logs:
+        raise PlannerError("There is nothing to read: give a log (or - for standard input), or --now for this machine.")
     setup = setup_of(options, batch=options.batch or options.gpus * options.accumulate)
     device = find_device(options.device) if options.device else None
-    with terminal.progress() as on_progress:
-        opened = None
-        if options.model:
+    opened = None
+    if options.model:
+        with terminal.progress() as on_progress:
             opened = open_model(
                 options.model, options.custom, on_progress, dict(setup.sizes), trust=options.trust, data=options.data
             )
-        found = _read(options.log, opened.description if opened else None)
-        compared = None
-        if opened is not None:
+    found = _read(options.logs, opened)
+    if not options.json:
+        show(found, terminal.output())  # what is known is shown before the estimate is worked out
+    compared = None
+    if opened is not None:
+        with terminal.progress() as on_progress:
             compared = beside_model(
                 found,
                 Planner(opened.checked),
@@ -57,19 +71,25 @@ def run(options: Namespace) -> int:
             )
     if options.json:
         terminal.write_json(as_json(found, compared))
-    else:
-        show(found, compared, terminal.output())
+    elif compared is not None:
+        show_comparison(compared, terminal.output())
     return 0
 
 
-def _read(path: str, description: ModelDescription | None) -> Diagnosis:
-    layers = [layer.path for layer in description.layers] if description else []
+def _read(paths: list[str], opened: Opened | None) -> Diagnosis:
+    layers = [layer.path for layer in opened.description.layers] if opened else []
+    if len(paths) == 1:
+        return _of(paths[0], layers)
+    return most_telling([(path, _of(path, layers)) for path in paths])
+
+
+def _of(path: str, layers: list[str]) -> Diagnosis:
     if path != STANDARD_INPUT:
         return read_log(path, layers)
     if sys.stdin is None:
         raise PlannerError("Standard input is closed, so there is no log to read: name a file, or pipe one in.")
     try:
-        return diagnosed(pieces(sys.stdin.buffer), layers)
+        return diagnosed_stream(sys.stdin.buffer, layers)
     except OSError as error:
         raise PlannerError(f"Standard input can't be read: {error.strerror or error}. Name a file instead.") from error
 

@@ -8,12 +8,24 @@ found.kind, found.verdict, found.layer, found.evidence
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from planner_app.core.doctor.diagnosis import Diagnosis, Finding, Holder, Kind, Other
-from planner_app.core.doctor.reading import gather
-from planner_app.core.doctor.seen import Evidence
+from planner_app.core.doctor.diagnosis import Diagnosis, Finding, Framework, Holder, Kind, Other, Sure
+from planner_app.core.doctor.log.reading import gather
+from planner_app.core.doctor.log.seen import Evidence
 from planner_app.core.doctor.verdict import judge
 
-__all__ = ["Diagnosis", "Evidence", "Finding", "Holder", "Kind", "Other", "diagnose", "diagnose_text", "pieces"]
+__all__ = [
+    "Diagnosis",
+    "Evidence",
+    "Finding",
+    "Framework",
+    "Holder",
+    "Kind",
+    "Other",
+    "Sure",
+    "diagnose",
+    "diagnose_text",
+    "pieces",
+]
 
 PIECE_BYTES = 1 << 18
 

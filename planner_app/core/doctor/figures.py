@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import prod
 
-from planner_app.core.doctor.seen import Report, Seen
+from planner_app.core.doctor.log.seen import Report, Seen
 
 # DataTypeString of TensorFlow, and XLA's short names.
 _ITEM_BYTES = {

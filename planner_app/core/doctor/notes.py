@@ -1,7 +1,8 @@
-"""What a log says beside its failure, if there is one: mostly that lines which look like errors are none."""
+"""What a log says beside its failure, if there is one: mostly that lines which look like errors aren't."""
 
 from planner_app.core.doctor.diagnosis import Finding
-from planner_app.core.doctor.seen import Evidence, Seen
+from planner_app.core.doctor.log.seen import Evidence, Seen
+from planner_app.core.doctor.signs import BY_NAME
 from planner_app.units import format_bytes
 
 
@@ -12,8 +13,8 @@ def notes(seen: Seen, *, failed: bool, told: bool = False) -> tuple[Finding, ...
         found.append(
             Finding(
                 f"{_times(seen.counts['workspace'], 'warning')} of a scratch request that was refused (up to "
-                f"{format_bytes(max(seen.workspace))}) {'are' if seen.counts['workspace'] > 1 else 'is'} no failure: "
-                "a convolution then runs with less scratch, perhaps slower.",
+                f"{format_bytes(max(seen.workspace))}) {'are' if seen.counts['workspace'] > 1 else 'is'} not a "
+                "failure: a convolution then runs with less scratch, perhaps slower.",
                 _kept(seen, "workspace"),
             )
         )
@@ -46,7 +47,7 @@ def notes(seen: Seen, *, failed: bool, told: bool = False) -> tuple[Finding, ...
     if seen.counts["host_warning"]:
         found.append(
             Finding(
-                "An allocation above 10 % of the machine's free memory is a warning, no failure.",
+                "A warning of a large allocation on the machine is not a failure.",
                 _kept(seen, "host_warning"),
             )
         )
@@ -54,7 +55,7 @@ def notes(seen: Seen, *, failed: bool, told: bool = False) -> tuple[Finding, ...
         found.append(
             Finding(
                 "cuDNN could not start because another version is installed than TensorFlow was built with: that is "
-                "no shortage of memory.",
+                "not a shortage of memory.",
                 _kept(seen, "versions"),
             )
         )
@@ -66,21 +67,38 @@ def notes(seen: Seen, *, failed: bool, told: bool = False) -> tuple[Finding, ...
                 _kept(seen, "exhausted"),
             )
         )
-    if not failed and seen.counts["killed_word"]:
+    if seen.counts["tried"]:
         found.append(
             Finding(
-                "A process was killed; nothing in this log says by whom. `dmesg` tells whether it was for want of "
-                "memory.",
-                _kept(seen, "killed_word"),
+                "XLA had no room to try a faster kernel and took another: a warning, not a failure.",
+                _kept(seen, "tried"),
             )
         )
-    if seen.counts["pytorch"]:
-        found.append(Finding("An error of PyTorch's, which this program does not know.", _kept(seen, "pytorch")))
+    if seen.counts["remat_short"]:
+        found.append(
+            Finding(
+                "XLA could not bring the program's memory down to what it aims at: a warning, but the program may not "
+                "fit.",
+                _kept(seen, "remat_short"),
+            )
+        )
+    if seen.counts["buffer_filled"]:
+        found.append(
+            Finding("A shuffle buffer was being filled: it lies in the machine's memory.", _kept(seen, "buffer_filled"))
+        )
+    if not failed and seen.last_error is not None and not seen.counts["exhausted"]:
+        found.append(Finding("There is an error in this log, but it does not speak of memory.", (seen.last_error,)))
     return tuple(found)
 
 
 def harmless(seen: Seen) -> tuple[str, tuple[Evidence, ...]] | None:
     """The verdict on a log that holds warnings about memory and no failure."""
+    recovered = [report for report in seen.reports if report.sign in BY_NAME and BY_NAME[report.sign].recovers]
+    if recovered and seen.went_on:
+        return (
+            "Nothing failed: the driver refused a request for memory, and the program went on with less.",
+            tuple(recovered[0].evidence),
+        )
     if seen.workspace:
         return (
             "Nothing failed: TensorFlow only warns that a kernel got less scratch memory than it would have liked.",
@@ -92,7 +110,9 @@ def harmless(seen: Seen) -> tuple[str, tuple[Evidence, ...]] | None:
             "smaller one.",
             _kept(seen, "refused"),
         )
-    if seen.counts["host_warning"]:
+    if seen.counts["tried"] and not seen.bad_line:
+        return "Nothing failed: XLA had no room to try a faster kernel and took another.", _kept(seen, "tried")
+    if seen.counts["host_warning"] and not seen.bad_line:
         return "Nothing failed: a large allocation on the host is only a warning.", _kept(seen, "host_warning")
     return None
 

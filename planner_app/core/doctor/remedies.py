@@ -1,48 +1,97 @@
-"""What to do about each kind of failure, the cheapest first, in words. Changes to the setup are `core/advise`'s."""
+"""What to do about each kind of failure, the cheapest first, in words; only what can help.
 
-from planner_app.core.doctor.diagnosis import Kind
-from planner_app.core.doctor.sentences import Told
+Changes to the setup are worked out by `core/advise`.
+"""
+
+from collections.abc import Iterator
+
+from planner_app.core.doctor.diagnosis import Framework, Kind
+from planner_app.core.doctor.sentences import PINNED, Told
+from planner_app.core.doctor.signs.device import LIMIT, LOOK, NOW
+from planner_app.core.doctor.signs.host import PIECES, PIPELINE
 from planner_app.core.estimate.breakdown import Term
 
 ASYNC = "Set TF_GPU_ALLOCATOR=cuda_malloc_async before TensorFlow is imported: its pool is not cut into pieces."
 PREALLOCATE = "Let TensorFlow take the memory at once (no set_memory_growth): one region is cut into fewer pieces."
-GROWTH = (
-    "tf.config.experimental.set_memory_growth(gpu, True) leaves memory to the libraries: TensorFlow then takes only "
-    "what it needs."
-)
 OWN_PROCESS = "Run each training in a process of its own: a process that ends gives everything back."
-LOOK = "nvidia-smi shows who holds the memory; end that process, or choose another GPU with CUDA_VISIBLE_DEVICES."
-
+SAME_SHAPES = "Keep shapes the same from step to step: drop the last, smaller batch."
 ADVISE = "`plimsoll advise MODEL --batch N --device ...` works out which changes make it fit, and what they cost."
-
-_OF_KIND = {
-    Kind.SHORTAGE: (
-        "Use a smaller batch, with gradient accumulation if the update must stay the same.",
-        ADVISE,
-    ),
-    Kind.TOO_LARGE: ("Use a smaller batch or input, or split that layer: no setting of the allocator can help.",),
-    Kind.FRAGMENTED: (ASYNC, PREALLOCATE, "Keep shapes the same from step to step: drop the last, smaller batch."),
-    Kind.OTHER_PROCESS: (LOOK, "Or plan for what is left: `plimsoll estimate --device 8GiB`."),
-    Kind.LIBRARIES: (GROWTH, LOOK, "Or give TensorFlow a limit with LogicalDeviceConfiguration(memory_limit=MiB)."),
-    Kind.COPIED_ARRAY: (
-        "Make the data set under `with tf.device('CPU:0'):`, as tf.data.Dataset.from_tensor_slices(...).batch(N).",
-        "Or hand out batches one by one, from a keras.utils.PyDataset or a generator.",
-    ),
-    Kind.XLA: (
-        "Try compile(jit_compile=False): without XLA no single block of that size is needed.",
-        "Use a smaller batch; `plimsoll advise` compares both.",
-    ),
-}
+SMALLER_BATCH = "Use a smaller batch, with gradient accumulation if the update must stay the same."
+WITHOUT_BATCH = (
+    "Make the input smaller: crops, patches, shorter sequences.",
+    'Keep fewer activations: mixed precision (keras.config.set_dtype_policy("mixed_bfloat16")), keras.RematScope.',
+)
+KERAS_ONLY = "Estimates and advice of this program are for Keras models; of PyTorch it knows this message only."
+GIB = 1 << 30
 
 
 def of(told: Told) -> tuple[str, ...]:
-    if told.kind is Kind.LEAK:
-        return _of_leak(told)
-    if told.kind is Kind.HOST:
-        return _of_host(told)
-    if told.kind is Kind.SHORTAGE and (special := _of_term(told)):
-        return (special, ADVISE)
-    return _OF_KIND.get(told.kind, ())
+    if told.framework is Framework.PYTORCH:
+        return (*_of_pytorch(told), KERAS_ONLY)
+    if told.framework is Framework.JAX and told.kind in (Kind.SHORTAGE, Kind.XLA, Kind.TOO_LARGE, Kind.FRAGMENTED):
+        return tuple(_of_jax(told))
+    match told.kind:
+        case Kind.LEAK:
+            return _of_leak(told)
+        case Kind.HOST:
+            return tuple(_of_host(told))
+        case Kind.SHORTAGE if told.report.sign == "scratch":
+            return (*_of_batch(told), LOOK, ADVISE)
+        case Kind.SHORTAGE:
+            return (_of_term(told), ADVISE) if _of_term(told) else (*_of_batch(told), ADVISE)
+        case Kind.TOO_LARGE:
+            return tuple(_of_too_large(told))
+        case Kind.FRAGMENTED:
+            return (ASYNC, PREALLOCATE, SAME_SHAPES)
+        case Kind.OTHER_PROCESS:
+            return (LOOK, NOW, *_what_is_left(told))
+        case Kind.COPIED_ARRAY:
+            return (
+                "Make the data set under `with tf.device('CPU:0'):`, as "
+                "tf.data.Dataset.from_tensor_slices(...).batch(N).",
+                "Or hand out batches one by one, from a keras.utils.PyDataset or a generator.",
+            )
+        case Kind.XLA:
+            return (
+                "Try compile(jit_compile=False): without XLA no single block of that size is needed.",
+                *(() if told.batch_is_one else ("Use a smaller batch; `plimsoll advise` compares both.",)),
+            )
+        case Kind.LIBRARIES:
+            return (LOOK, LIMIT)
+    return ()
+
+
+def _of_batch(told: Told) -> Iterator[str]:
+    if told.batch_is_one:
+        yield from WITHOUT_BATCH
+    elif told.report.during:
+        yield "Use a smaller batch there: validation_batch_size of fit(), batch_size of evaluate() and predict()."
+    else:
+        yield SMALLER_BATCH
+
+
+def _of_too_large(told: Told) -> Iterator[str]:
+    fits = told.first_size_that_fits
+    if fits:
+        yield (
+            f"Make the tensor's first size {fits} at most, if that is the batch: at {fits} it alone fills the memory, "
+            "so take far less."
+        )
+    yield "Split that layer or its input: no setting of the allocator can help."
+    yield ADVISE
+
+
+def _of_host(told: Told) -> Iterator[str]:
+    on_cpu = told.report.on_host or told.report.allocator not in PINNED
+    if on_cpu and told.report.made:
+        yield "The model's own variables do not fit: a smaller batch changes nothing."
+    elif on_cpu and not told.batch_is_one:
+        yield "On the CPU the step's own tensors lie in the machine's memory: a smaller batch takes less."
+    if told.framework is not Framework.JAX:
+        yield PIPELINE
+    yield PIECES
+    if told.progress.fits > 1:
+        yield OWN_PROCESS
 
 
 def _of_leak(told: Told) -> tuple[str, ...]:
@@ -64,14 +113,6 @@ def _of_leak(told: Told) -> tuple[str, ...]:
     return (*found, "`plimsoll measure` runs steps and tells whether memory grows from one to the next.")
 
 
-def _of_host(told: Told) -> tuple[str, ...]:
-    return (
-        "Make tf.data's buffers smaller: shuffle() and prefetch() keep as many elements as they say, cache() all.",
-        "Load data in pieces instead of one array; use float32 or uint8 where numpy made float64.",
-        *([OWN_PROCESS] if told.progress.fits > 1 else []),
-    )
-
-
 def _of_term(told: Told) -> str:
     """Where a smaller batch is not what helps."""
     match told.place.term:
@@ -79,8 +120,45 @@ def _of_term(told: Told) -> str:
             return "The model's own variables do not fit: a smaller batch changes nothing."
         case Term.REDUCTION:
             return "Gradients are packed into one buffer to be added up over GPUs: it does not shrink with the batch."
-        case Term.SCRATCH if "Conv" in told.place.operation:
+        case Term.SCRATCH if "Conv" in told.place.operation or "conv" in told.place.operation:
             return "Scratch of a kernel: TF_CUDNN_WORKSPACE_LIMIT_IN_MB makes it smaller, perhaps slower."
     if told.place.phase == "update":
         return "The update wants room for each weight: an optimizer with less state helps, a smaller batch does not."
     return ""
+
+
+def _of_jax(told: Told) -> Iterator[str]:
+    if told.kind is Kind.FRAGMENTED:
+        yield "Let JAX take the memory at once (no XLA_PYTHON_CLIENT_PREALLOCATE=false): one region, fewer pieces."
+    if not told.batch_is_one:
+        yield "Use a smaller batch, and add up gradients over several if the update must stay the same."
+    yield "jax.checkpoint (jax.remat) around blocks computes activations again instead of keeping them."
+    yield "donate_argnums for parameters and optimizer state lets the step write over them instead of copying."
+    if not told.report.space and told.report.sign != "async_failed":
+        yield "JAX takes 75 % of a GPU by default: XLA_PYTHON_CLIENT_MEM_FRACTION=.95, set before the import, is more."
+
+
+def _of_pytorch(told: Told) -> Iterator[str]:
+    match told.kind:
+        case Kind.OTHER_PROCESS:
+            yield from (LOOK, NOW)
+        case Kind.FRAGMENTED:
+            yield "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (2.1 and newer) keeps memory from being cut up."
+        case Kind.TOO_LARGE:
+            yield "Split that layer or its input: no setting of the allocator can help."
+        case _:
+            yield "Use a smaller batch, torch.autocast, or torch.utils.checkpoint."
+
+
+def _what_is_left(told: Told) -> Iterator[str]:
+    """A size to plan for is named only where the log tells one."""
+    report, seen = told.report, told.seen
+    left = told.numbers.limit_bytes
+    if report.cuda_free is not None:
+        left = report.cuda_free + (told.numbers.in_use_bytes or 0)
+    elif seen.free_at_start:
+        left = seen.free_at_start[1]
+    elif told.refused_by_driver:
+        left = None
+    if left is not None and left >= GIB:
+        yield f"Or plan for what was left: `plimsoll estimate MODEL --device {left / GIB:.1f}GiB`."

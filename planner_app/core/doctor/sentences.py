@@ -2,20 +2,17 @@
 
 from dataclasses import dataclass
 
-from planner_app.core.doctor.diagnosis import Kind
+from planner_app.core.doctor.diagnosis import Framework, Kind, Sure
 from planner_app.core.doctor.figures import Figures
+from planner_app.core.doctor.log.seen import Progress, Report, Seen
 from planner_app.core.doctor.place import Place
-from planner_app.core.doctor.seen import Progress, Report, Seen
+from planner_app.core.estimate.breakdown import Term
 from planner_app.units import format_bytes
 
 MANY_ALIKE = 3
-OUTSIDE = (
-    "cuDNN, cuBLAS and NCCL take memory outside of TensorFlow's allocator, which had taken nearly all of the device."
-)
-MOSTLY_MEMORY = (
-    "Mostly that is memory, taken by TensorFlow's own allocator or by another process. If the device was nearly empty, "
-    "the installed cuDNN does not match this TensorFlow."
-)
+PINNED = ("cuda_host_bfc", "gpu_host_bfc")
+# A request below this fails only where memory was full before it.
+SMALL_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +24,10 @@ class Told:
     seen: Seen
     place: Place
     kind: Kind
+    sure: Sure
     progress: Progress
+    framework: Framework | None = None
+    refused_by_driver: bool = False
 
     @property
     def wanted(self) -> str:
@@ -45,7 +45,30 @@ class Told:
             return f"the loss ({place.operation.rpartition('/')[2]}, {place.phase} pass)"
         if place.operation and place.phase == "update":
             return f"the optimizer's update ({place.operation})"
-        return f"operation {place.operation}" if place.operation else "TensorFlow"
+        return f"operation {place.operation}" if place.operation else str(self.framework or Framework.TENSORFLOW)
+
+    @property
+    def depends_on_batch(self) -> bool:
+        """As far as one can tell, the tensor's first size is the batch."""
+        shape, term = self.report.shape, self.place.term
+        of_samples = term in ("", Term.ACTIVATIONS, Term.TEMPORARIES, Term.INPUTS)
+        return bool(shape) and len(shape or ()) > 1 and of_samples and self.place.phase != "update"
+
+    @property
+    def batch_is_one(self) -> bool:
+        if self.seen.batch is not None:
+            return self.seen.batch == 1
+        shape = self.report.shape
+        return self.depends_on_batch and shape is not None and len(shape) > 2 and shape[0] == 1
+
+    @property
+    def first_size_that_fits(self) -> int:
+        """The largest first size at which the failed tensor alone fits the whole memory; 0 where none does."""
+        shape, limit = self.report.shape, self.numbers.limit_bytes
+        wanted = self.report.requested or self.numbers.wanted_bytes
+        if not self.depends_on_batch or not shape or shape[0] < 2 or not limit or not wanted:
+            return 0
+        return limit * shape[0] // wanted
 
     @property
     def of_limit(self) -> str:
@@ -66,7 +89,11 @@ def tell(told: Told, device: str) -> str:
         if (numbers.free_bytes is not None and numbers.limit_bytes)
         else ""
     )
+    if not left and report.cuda_free is not None and report.cuda_total:
+        left = f" with {format_bytes(report.cuda_free)} free of {format_bytes(report.cuda_total)}"
     match told.kind:
+        case _ if told.framework is Framework.PYTORCH:
+            return _pytorch(told, where)
         case Kind.TOO_LARGE:
             whole = format_bytes(numbers.limit_bytes or 0)
             return f"{where}: {told.who} asked for {wanted} in one piece, more than all {whole} that there are."
@@ -79,21 +106,28 @@ def tell(told: Told, device: str) -> str:
             )
         case Kind.LEAK:
             return (
-                f"{where} ran out of memory after {_so_far(told.progress)}: one step fits, so memory grew from step "
-                "to step. Something is kept, or a batch was larger than those before it."
+                f"{where} ran out of memory after {_so_far(told.progress)} that fit: memory grew from step to step, "
+                "because something is kept, or a batch was larger than those before it."
             )
         case Kind.OTHER_PROCESS:
-            return f"{where} had less memory to give than this process may take: another process holds the rest."
-        case Kind.LIBRARIES:
-            said = report.status or "out of memory"
-            return f"CUDA's libraries found no memory of their own on {device or 'the GPU'} ({said})."
+            return _other_process(told, where)
         case Kind.COPIED_ARRAY:
             of_size = f" of {wanted}" if report.requested else ""
             return f"{where}: a whole array{of_size} was to be copied there, before any batch is cut from it."
+        case Kind.XLA if report.space:
+            room = format_bytes(numbers.limit_bytes or 0)
+            return f"The TPU's memory ({report.space}) is too small: the compiled program wants {wanted} of {room}."
+        case Kind.XLA if told.framework is Framework.JAX:
+            return f"{where} ran out of memory: a program that JAX compiled asked for {wanted}{left}."
         case Kind.XLA:
-            return f"{where}: the step, compiled by XLA, asks for one block of {wanted}{left}."
+            return f"{where} ran out of memory: the step, compiled by XLA, asked for one block of {wanted}{left}."
         case Kind.HOST:
             return _host(told)
+        case _ if report.sign == "scratch":
+            smallest = f" ({wanted} at least)" if report.requested else ""
+            return f"{where} ran out of memory: for {told.who} no kernel of cuDNN found room for its scratch{smallest}."
+        case _ if report.requested is None and numbers.wanted_bytes is None and not report.copied:
+            return f"{where} ran out of memory{left}."
         case _ if report.copied:
             return f'{where} had no room for a copy from the host: that is what "Dst tensor is not initialized" means.'
         case _:
@@ -101,18 +135,41 @@ def tell(told: Told, device: str) -> str:
 
 
 def _host(told: Told) -> str:
-    report = told.report
-    if report.sign == "killed_word":
+    if told.report.allocator in PINNED:
         return (
-            "The process was killed. In a training that mostly means that the machine's own memory ran out; `dmesg` "
-            "tells for certain."
+            f"The machine gave no more memory for copies to and from the GPU (pinned memory; {told.wanted} asked for)."
         )
-    if report.sign == "killed":
-        held = f" It held {format_bytes(report.resident)}." if report.resident else ""
-        name = f" {report.process}" if report.process else ""
-        return f"The machine ran out of its own memory, and the system killed the process{name}.{held}"
-    asked = f", when {told.wanted} were asked for" if report.requested or told.numbers.wanted_bytes else ""
+    asked = f", when {told.wanted} were asked for" if told.report.requested or told.numbers.wanted_bytes else ""
     return f"The machine's own memory ran out, not a GPU's{asked}."
+
+
+def _pytorch(told: Told, where: str) -> str:
+    report = told.report
+    room = ""
+    if report.cuda_free is not None and report.cuda_total:
+        room = f" with {format_bytes(report.cuda_free)} free of {format_bytes(report.cuda_total)}"
+    said = f"{where} ran out of memory under PyTorch, which asked for {told.wanted}{room}"
+    match told.kind:
+        case Kind.OTHER_PROCESS:
+            return f"{said}: other processes hold much of the device."
+        case Kind.FRAGMENTED:
+            return f"{said}: what it had reserved and did not use would have been enough, but not in one piece."
+        case Kind.TOO_LARGE:
+            return f"{said}: more than the whole device has."
+    return f"{said}."
+
+
+def _other_process(told: Told, where: str) -> str:
+    if told.report.sign == "crowded" and told.seen.free_at_start:
+        total, free = (format_bytes(size) for size in told.seen.free_at_start)
+        return f"Another process holds the GPU: {free} of its {total} were free when the program started."
+    if told.sure is Sure.CERTAIN:
+        return f"{where} had less memory to give than this process may take: another process holds the rest."
+    limit = told.numbers.limit_bytes
+    given = f"only {format_bytes(limit)}" if limit else "far less than the device has"
+    return (
+        f"{where}: this process was given {given}. Another process held the rest, or the script set a limit of its own."
+    )
 
 
 def _so_far(progress: Progress) -> str:
@@ -138,11 +195,20 @@ def _when(told: Told) -> list[str]:
         ]
     if progress.steps:
         return [f"Training had run {_so_far(progress)}."]
-    return ["It failed in the first step, so this is the step's own peak, and no leak."] if progress.fits else []
+    return ["It failed in the first step, so this is the step's own peak, not a leak."] if progress.fits else []
 
 
 def _how_much(told: Told) -> list[str]:
-    numbers, lines = told.numbers, []
+    numbers = told.numbers
+    lines: list[str] = []
+    if told.kind is Kind.HOST:
+        wanted = told.report.requested
+        if wanted and numbers.free_bytes is not None and wanted <= numbers.free_bytes:
+            lines.append(
+                "The machine has that much: a limit of the process (ulimit -v, a container) or other programs were in "
+                "the way."
+            )
+        return lines
     if told.of_limit:
         lines.append(f"{told.of_limit[0].upper()}{told.of_limit[1:]} by then.")
     if numbers.free_bytes is not None and told.report.requested and told.kind in (Kind.SHORTAGE, Kind.XLA, Kind.LEAK):
@@ -161,11 +227,25 @@ def _how_much(told: Told) -> list[str]:
 
 def _what(told: Told) -> list[str]:
     report, place = told.report, told.place
-    lines = []
+    lines: list[str] = []
+    if told.framework is Framework.PYTORCH and (report.cuda_free or 0) >= (report.requested or 0) > 0:
+        lines.append(
+            "More was free than was asked for: not in one piece, or a limit stood in the way (a fraction, Windows "
+            "Subsystem for Linux)."
+        )
+    if told.kind is Kind.TOO_LARGE and not told.numbers.in_use_bytes:
+        lines.append("Nothing else was in use: this one request alone is too large.")
     if report.shape is not None and not report.xla:
         sizes = " x ".join(map(str, report.shape)) or "a single number"
         kind = f", of {report.dtype}" if report.dtype else ""
         lines.append(f"The tensor is {sizes}{kind}.")
+        if told.batch_is_one and told.kind.on_device:
+            lines.append("The batch, mostly the first size, is 1 already: a smaller batch is not possible.")
+    if told.numbers.in_use_bytes is None and _small(report) and told.kind in (Kind.SHORTAGE, Kind.XLA):
+        lines.append(
+            f"A request of only {told.wanted} fails where memory was full before it: by this process's own tensors, or "
+            "by another process."
+        )
     if place.term and told.kind not in (Kind.COPIED_ARRAY, Kind.HOST):
         lines.append(f"It belongs to the {place.term}.")
     if report.xla_parts:
@@ -178,22 +258,24 @@ def _what(told: Told) -> list[str]:
 
 
 def _cause(told: Told) -> list[str]:
-    report, seen = told.report, told.seen
+    report = told.report
     match told.kind:
         case Kind.LEAK:
             return _growth(told)
         case Kind.OTHER_PROCESS:
             return _others(told)
-        case Kind.LIBRARIES:
-            return [OUTSIDE if seen.refused or report.sign == "nccl" else MOSTLY_MEMORY]
         case Kind.COPIED_ARRAY:
             return [
                 "Arrays given to fit(), predict() or tf.constant() are copied whole to the device that is in scope."
             ]
         case Kind.XLA:
-            return ["XLA lays the whole step out in one block, which must be free in one piece."]
+            return [] if report.space else ["XLA lays a program's buffers out in blocks, each free in one piece."]
         case _:
             return []
+
+
+def _small(report: Report) -> bool:
+    return report.requested is not None and report.requested < SMALL_BYTES
 
 
 def _growth(told: Told) -> list[str]:
@@ -220,13 +302,13 @@ def _others(told: Told) -> list[str]:
     lines = []
     report, seen = told.report, told.seen
     for pid, name, held in seen.processes:
-        lines.append(f"Process {pid} ({name}) holds {format_bytes(held)}.")
-    if report.cuda_free is not None and report.cuda_total:
+        lines.append(f"Process {pid}{f' ({name})' if name else ''} holds {format_bytes(held)}.")
+    if report.cuda_free is not None and report.cuda_total and report.sign != "crowded":
         lines.append(f"CUDA reports {format_bytes(report.cuda_free)} free of {format_bytes(report.cuda_total)}.")
-    if seen.free_at_start:
+    if seen.free_at_start and report.sign != "crowded":
         total, free = seen.free_at_start
         lines.append(f"When TensorFlow started, {format_bytes(free)} of {format_bytes(total)} were free.")
     if seen.refused:
         most, least = format_bytes(max(seen.refused)), format_bytes(min(seen.refused))
-        lines.append(f"The driver refused regions of {most} down to {least}.")
+        lines.append(f"The driver refused {most}{f' down to {least}' if least != most else ''}.")
     return lines

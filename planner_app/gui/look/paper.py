@@ -63,10 +63,10 @@ def facts(rows: Iterable[Sequence[str]], theme: Theme, header: Sequence[str] = (
     )
 
 
-def numbered(lines: Iterable[tuple[int, str]], theme: Theme) -> str:
-    """Lines of a file, each with its number."""
+def numbered(lines: Iterable[tuple[int | str, str]], theme: Theme) -> str:
+    """Lines of a file, each with its number or where it stands."""
     rows = "".join(
-        f'<tr><td align="right" style="padding:0 8px 3px 0;color:{theme.muted};{_fixed()}">{number}</td>'
+        f'<tr><td align="right" style="padding:0 8px 3px 0;color:{theme.muted};{_fixed()}">{for_html(str(number))}</td>'
         f'<td><p style="margin:0 0 3px 0;white-space:pre-wrap;{_fixed()}">{for_html(text)}</p></td></tr>'
         for number, text in lines
     )

@@ -23,7 +23,7 @@ from planner_app.jobs.protocol import Progress
 from planner_app.planner.diagnose import device_in_log, filled_in
 
 Result = TypeVar("Result")
-LOGS = "Logs (*.log *.txt *.out *.err);;All files (*)"
+LOGS = "Logs (*.log *.txt *.out *.err *.ipynb *.gz *.bz2 *.xz *.zip *.tar);;All files (*)"
 
 
 class DoctorPresenter(QObject):

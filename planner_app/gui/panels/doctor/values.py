@@ -13,8 +13,6 @@ from planner_app.gui.choice import Choice
 from planner_app.units import format_bytes
 
 IN_THE_APP = "The Advice panel works out which changes make it fit, and what they cost."
-MOST_HOLDERS = 3
-MOST_OTHERS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +58,6 @@ def remedies(found: Diagnosis) -> tuple[str, ...]:
     return tuple(IN_THE_APP if each == ADVISE else each for each in found.remedies)
 
 
-def figures(found: Diagnosis) -> list[tuple[str, str]]:
-    """What the log tells in numbers and names, without what it does not tell."""
-    about = "" if found.exact or not found.requested_bytes else "about "
-    shape = " x ".join(map(str, found.shape)) if found.shape else ""
-    rows = [
-        ("layer", found.layer),
-        ("operation", found.operation),
-        ("device", " ".join(filter(None, (found.device, found.device_name)))),
-        ("allocator", found.allocator),
-        ("asked for", f"{about}{_size(found.requested_bytes)}" if found.requested_bytes else ""),
-        ("tensor", f"{shape}, {found.dtype}" if shape and found.dtype else shape),
-        ("in use", _size(found.in_use_bytes)),
-        ("limit", _size(found.limit_bytes)),
-        ("largest free piece", _size(found.largest_free_bytes)),
-        ("most in use before", _size(found.peak_bytes)),
-    ]
-    for holder in found.holders[:MOST_HOLDERS]:
-        of = f" ({holder.layer})" if holder.layer else ""
-        rows.append(("held by", f"{holder.name}{of}: {format_bytes(holder.size_bytes)}"))
-    return [row for row in rows if row[1]]
-
-
 def doubt(found: Diagnosis) -> str:
     """Whether it is the open model's log at all: said where the log names a layer that the model does not have."""
     if found.layer or not found.operation or not placed(found.operation).layer:
@@ -112,16 +88,6 @@ def side_by_side(found: Diagnosis, beside: Beside) -> list[tuple[str, str, str]]
     return [row for row in rows if row[1] or row[2]]
 
 
-def others(found: Diagnosis) -> list[str]:
-    lines = [
-        f"line {other.line}: {other.device} "
-        f"{format_bytes(other.requested_bytes) if other.requested_bytes else ''} {other.operation}".strip()
-        for other in found.others[:MOST_OTHERS]
-    ]
-    left = len(found.others) + found.more - len(lines)
-    return [*lines, f"and {left} more"] if left > 0 else lines
-
-
 def fill_text(choice: Choice, setup: Setup, device: Device) -> str:
     """What would change, in a few words."""
     said = []
@@ -133,7 +99,3 @@ def fill_text(choice: Choice, setup: Setup, device: Device) -> str:
         room = f" with {format_bytes(device.total_bytes)}" if not device.cuda and device.total_bytes else ""
         said.append(f"{device.name if device.cuda else 'the CPU'}{room}")
     return ", ".join(said)
-
-
-def _size(count: int | None) -> str:
-    return "" if count is None else f"{format_bytes(count)} ({count:,} bytes)"

@@ -1,14 +1,16 @@
 """What the doctor says, as rich text."""
 
 from planner_app.core.doctor import Diagnosis, Kind
+from planner_app.core.doctor.story import LINES, Section, story
 from planner_app.gui.look.paper import facts, heading, numbered, paragraph, points
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.values import setup_text
-from planner_app.gui.panels.doctor.values import Beside, DoctorValues, doubt, figures, others, remedies, side_by_side
+from planner_app.gui.panels.doctor.values import Beside, DoctorValues, doubt, remedies, side_by_side
 
 INVITATION = (
     "A training ran out of memory? Paste the end of its log on the left, open it, or drop the file here.",
-    "Logs of TensorFlow 1.15 to 2.22, of any length. With the model open, the estimate stands beside it.",
+    "Logs of TensorFlow, JAX, notebooks and job systems, of any length. With the model open, the estimate stands "
+    "beside it.",
 )
 
 
@@ -17,18 +19,22 @@ def verdict_text(values: DoctorValues, theme: Theme) -> str:
     if found is None:
         return paragraph(INVITATION[0]) + paragraph(INVITATION[1], theme.muted)
     parts = [paragraph(found.verdict, _colour(found, theme), bold=True)]
-    if found.why:
-        parts.append(paragraph(" ".join(found.why), gap=2))
+    sections = [section for section in story(found, remedies(found)) if section.title != LINES]
+    parts += [_section(section, theme) for section in sections if not section.title]
     if values.beside is not None:
         parts.append(_beside(found, values.beside, values.stale, theme))
-    if found.remedies:
-        parts += [heading("What to do", theme), points(remedies(found))]
-    if rows := figures(found):
-        parts += [heading("In figures", theme), facts(rows, theme)]
-    if found.notes:
-        parts += [heading("Also in this log", theme), points(note.text for note in found.notes)]
-    if found.others:
-        parts += [heading("More failures in this log", theme), points(others(found))]
+    parts += [_section(section, theme) for section in sections if section.title]
+    return "".join(parts)
+
+
+def _section(section: Section, theme: Theme) -> str:
+    parts = [heading(section.title, theme)] if section.title else []
+    if section.sentences:
+        parts.append(paragraph(" ".join(section.sentences), gap=2))
+    if section.points:
+        parts.append(points(section.points))
+    if section.rows:
+        parts.append(facts(section.rows, theme))
     return "".join(parts)
 
 
@@ -36,20 +42,19 @@ def evidence_text(values: DoctorValues, theme: Theme) -> str:
     found = values.found
     if found is None:
         return ""
-    lines = {each.line: each.text for each in found.evidence}
-    beside = {each.line: each.text for note in found.notes for each in note.evidence[:1] if each.line not in lines}
+    shown = {each.line for each in found.evidence}
+    beside = [each for note in found.notes for each in note.evidence[:1] if each.line not in shown]
     parts = []
-    if lines:
-        parts += [heading("The lines that show it", theme), numbered(lines.items(), theme)]
-    if beside:
-        parts += [heading("Also noted", theme), numbered(sorted(beside.items()), theme)]
+    for title, lines in ((LINES, found.evidence), ("Also noted", sorted(beside, key=lambda each: each.line))):
+        if lines:
+            parts += [heading(title, theme), numbered(((each.place or each.line, each.text) for each in lines), theme)]
     return "".join(parts) or paragraph("No line of this log speaks of memory.", theme.muted)
 
 
 def _colour(found: Diagnosis, theme: Theme) -> str:
     if found.kind.failed:
         return theme.bad
-    return theme.muted if found.kind is Kind.NONE else theme.good
+    return theme.good if found.kind is Kind.HARMLESS else theme.muted
 
 
 def _beside(found: Diagnosis, beside: Beside, stale: bool, theme: Theme) -> str:

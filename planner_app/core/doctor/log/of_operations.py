@@ -1,34 +1,33 @@
 """Lines of operations: what was to be allocated, for whom, where it was copied from, what XLA made of it."""
 
-import re
+from planner_app.core.doctor.log.gathering import Gathering, short
+from planner_app.core.doctor.log.lines import Line
+from planner_app.core.doctor.log.matching import Found, bytes_of, number_of, text_of
+from planner_app.core.doctor.log.of_allocator import COMPILED
+from planner_app.core.doctor.log.seen import MOST_EVIDENCE, MOST_NAMES
 
-from planner_app.core.doctor.gathering import Gathering, short
-from planner_app.core.doctor.lines import Line
-from planner_app.core.doctor.of_allocator import COMPILED
-from planner_app.core.doctor.seen import MOST_EVIDENCE, MOST_NAMES
-from planner_app.core.doctor.signs import bytes_of
-
-Found = re.Match[str]
+PROFILING = "Profiling failure on "
+CPU_CLIENT = "ut of memory allocating "  # how XLA's CPU client spells it
 
 
 def oom(gathering: Gathering, found: Found, line: Line) -> None:
-    shape = _sizes(found["shape"])
-    allocator = found["allocator"] or ""
+    shape = _sizes(text_of(found, "shape"))
+    allocator = text_of(found, "allocator")
     report = gathering.last(allocator)
     if report is None or (report.shape is not None and report.shape != shape):
         report = gathering.new("oom", line, allocator)
-    report.device = report.device or short(found["device"])
+    report.device = report.device or short(found.get("device"))
     report.allocator = report.allocator or allocator
     if report.shape is None:
-        report.shape, report.dtype = shape, found["dtype"] or ""
-        report.temporary = found["temporary"] is not None
+        report.shape, report.dtype = shape, text_of(found, "dtype")
+        report.temporary = bool(found.get("temporary"))
         report.keep(line)
 
 
 def kernel(gathering: Gathering, found: Found, _line: Line) -> None:
     report = gathering.last()
     if report is not None and not report.kernel:
-        report.kernel = found["file"]
+        report.kernel = text_of(found, "file")
 
 
 def unshaped(gathering: Gathering, _found: Found, line: Line) -> None:
@@ -37,7 +36,7 @@ def unshaped(gathering: Gathering, _found: Found, line: Line) -> None:
 
 
 def node(gathering: Gathering, found: Found, line: Line) -> None:
-    report, operation = gathering.last(), found["op"]
+    report, operation = gathering.last(), text_of(found, "op")
     if operation == COMPILED:
         return
     if report is None:
@@ -48,7 +47,7 @@ def node(gathering: Gathering, found: Found, line: Line) -> None:
 
 
 def eager(gathering: Gathering, found: Found, line: Line) -> None:
-    report, operation = gathering.last(), found["op"]
+    report, operation = gathering.last(), text_of(found, "op")
     if report is None or operation.startswith("__"):
         return
     if not report.operation:
@@ -60,26 +59,27 @@ def eager(gathering: Gathering, found: Found, line: Line) -> None:
 def wrapped(gathering: Gathering, found: Found, _line: Line) -> None:
     """`{{function_node __wrapped__AddV2_device_...}}`: an operation that ran by itself."""
     report = gathering.last()
-    if report is not None and report.operation in ("", found["op"]):
-        report.operation, report.eager = found["op"], True
+    operation = text_of(found, "op")
+    if report is not None and report.operation in ("", operation):
+        report.operation, report.eager = operation, True
 
 
 def made(gathering: Gathering, found: Found, line: Line) -> None:
     """A traceback through Keras' initializers or optimizers: what an operation by itself was making."""
     report = gathering.last()
     if report is not None and not report.made:
-        report.made = "optimizer" if found["optimizers"] else "weights"
+        report.made = "optimizer" if found.get("optimizers") else "weights"
         report.keep(line)
 
 
 def during(gathering: Gathering, found: Found, _line: Line) -> None:
     report = gathering.last()
     if report is not None and not report.during:
-        report.during = "prediction" if found["what"].startswith("predict") else "validation"
+        report.during = "prediction" if text_of(found, "what").startswith("predict") else "validation"
 
 
 def usage(gathering: Gathering, found: Found, line: Line) -> None:
-    report = gathering.last(found["allocator"]) or gathering.last()
+    report = gathering.last(text_of(found, "allocator")) or gathering.last()
     if report is None:
         return
     report.keep(line)
@@ -89,7 +89,7 @@ def usage(gathering: Gathering, found: Found, line: Line) -> None:
 def holder(gathering: Gathering, found: Found, _line: Line) -> None:
     report, size = gathering.last(), bytes_of(found, "size")
     if report is not None and size is not None and report.accounts == 1 and len(report.holders) < MOST_NAMES:
-        report.holders[found["op"]] += size
+        report.holders[text_of(found, "op")] += size
 
 
 def copy(gathering: Gathering, _found: Found, line: Line) -> None:
@@ -102,24 +102,45 @@ def copy(gathering: Gathering, _found: Found, line: Line) -> None:
 
 def copy_of(gathering: Gathering, found: Found, line: Line) -> None:
     report = gathering.last() or gathering.new("copy", line)
-    report.copied_for = report.copied_for or found["op"]
-    report.device = report.device or short(found["device"])
+    report.copied_for = report.copied_for or text_of(found, "op")
+    report.device = report.device or short(found.get("device"))
     report.keep(line)
 
 
 def xla(gathering: Gathering, found: Found, line: Line) -> None:
-    size, report = bytes_of(found, "size"), gathering.last()
+    if PROFILING in line.text:
+        return
+    exact = number_of(found, "exact")
+    size, report = bytes_of(found, "size") if exact is None else exact, gathering.last()
     if report is None or not _about(report.requested, size):
         report = gathering.new("xla", line)
-        report.requested, report.exact = size, found["size_unit"] in (None, "bytes")
+        report.requested = size
+        report.exact = exact is not None or text_of(found, "size_unit") in ("", "bytes")
     report.xla = True
+    report.on_host = report.on_host or CPU_CLIENT in line.text
     report.keep(line)
+
+
+def suboptimal(gathering: Gathering, _found: Found, line: Line) -> None:
+    gathering.withdraw("xla", line)
+
+
+def hbm(gathering: Gathering, found: Found, line: Line) -> None:
+    """A TPU's program, refused by the compiler."""
+    report = gathering.once("hbm", line)
+    report.requested, report.limit = bytes_of(found, "size"), bytes_of(found, "limit")
+    report.space, report.xla = text_of(found, "space"), True
 
 
 def xla_part(gathering: Gathering, found: Found, line: Line) -> None:
     report, size = gathering.last(), bytes_of(found, "size")
-    if report is not None and report.xla and size is not None and found["part"] not in report.xla_parts:
-        report.xla_parts[found["part"]] = size
+    if (
+        report is not None
+        and report.xla
+        and size is not None
+        and (part := text_of(found, "part")) not in report.xla_parts
+    ):
+        report.xla_parts[part] = size
         report.keep(line)
 
 
@@ -132,7 +153,7 @@ def xla_buffer(gathering: Gathering, found: Found, _line: Line) -> None:
 def xla_operator(gathering: Gathering, found: Found, line: Line) -> None:
     report = gathering.last()
     if report is not None and report.xla_buffers and not report.xla_buffers[-1][1]:
-        report.xla_buffers[-1] = (report.xla_buffers[-1][0], found["op"])
+        report.xla_buffers[-1] = (report.xla_buffers[-1][0], text_of(found, "op"))
         report.keep(line)
 
 
@@ -140,7 +161,7 @@ def xla_shape(gathering: Gathering, found: Found, _line: Line) -> None:
     """Of the largest buffer, which comes first."""
     report = gathering.last()
     if report is not None and len(report.xla_buffers) == 1 and report.shape is None:
-        report.shape, report.dtype = _sizes(found["shape"]), found["dtype"]
+        report.shape, report.dtype = _sizes(text_of(found, "shape")), text_of(found, "dtype")
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -157,5 +178,5 @@ HANDLERS = {
         handler.__name__: handler
         for handler in (oom, kernel, unshaped, node, eager, wrapped, made, during, usage, holder, copy, copy_of)
     },
-    **{handler.__name__: handler for handler in (xla, xla_part, xla_buffer, xla_operator, xla_shape)},
+    **{handler.__name__: handler for handler in (xla, suboptimal, hbm, xla_part, xla_buffer, xla_operator, xla_shape)},
 }

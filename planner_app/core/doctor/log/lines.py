@@ -12,14 +12,20 @@ from typing import NamedTuple
 LONGEST_LINE_BYTES = 1 << 20  # a line that is longer is taken in pieces
 LONGEST_TEXT = 4000  # characters of a line that are looked at: no line that TensorFlow writes is as long
 LAST_PARTS = 2  # of a line that was written over: what the bar said last, and what came instead of the next
-_CONTROL = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*\x07?|[\x00-\x08\x0b-\x1f\x7f]")
-_BEYOND = re.compile(rb"(\d{20})\d+")  # no count of bytes has more digits, and Python reads no number of thousands
+_CONTROL = re.compile(rb"\x1b\[[0-9;?]{0,40}+[ -/]{0,4}+[@-~]|\x1b\][^\x07\x1b]{0,400}+\x07?|[\x00-\x08\x0b-\x1f\x7f]")
+# What a terminal would obey and an eye would not see: C1, turns of the writing direction, marks without a width.
+_UNSEEN = re.compile(
+    "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+MOST_DIGITS = 20
+_BEYOND = re.compile(rb"(\d{20})\d++")  # no count of bytes has more digits, and Python reads no number of thousands
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CHUNK, _AT = b" of size ", b" at "
 
 
 class Line(NamedTuple):
-    """A line that matters. `number` counts from one; `following` is the line after it, as far as there is one.
+    """A line that matters. `number` counts from one; `following` is the line after it, as far as there is one; `gates`
+    are those that it holds.
 
     Lines of a dump that tell one chunk each come many at once, in one text.
     """
@@ -27,6 +33,7 @@ class Line(NamedTuple):
     number: int
     text: str
     following: str = ""
+    gates: tuple[bytes, ...] = ()
 
 
 class Gates(NamedTuple):
@@ -36,11 +43,13 @@ class Gates(NamedTuple):
         always: Of lines that can stand anywhere.
         failures: Those of `always` that a failure can begin with.
         later: Of lines that matter only behind a failure.
+        bars: Those of `always` that progress bars hold.
     """
 
     always: Sequence[bytes]
     failures: frozenset[bytes]
     later: Sequence[bytes]
+    bars: frozenset[bytes] = frozenset()
 
     def in_block(self, block: bytes, failed: bool) -> list[bytes]:
         present = [gate for gate in self.always if gate in block]
@@ -63,16 +72,19 @@ def matching_lines(pieces: Iterable[bytes], gates: Gates, failed: Callable[[], b
             cut = len(block)
         rest = block[cut:]
         if present := gates.in_block(block[:cut], failed()):
-            yield from _of_block(block[:cut], number, present, rest[:LONGEST_TEXT].partition(b"\n")[0])
+            yield from _of_block(block[:cut], number, present, gates.bars, rest[:LONGEST_TEXT].partition(b"\n")[0])
         number += block.count(b"\n", 0, cut)
-    yield from _of_block(rest, number, gates.in_block(rest, failed()), b"")
+    yield from _of_block(rest, number, gates.in_block(rest, failed()), gates.bars, b"")
 
 
-def _of_block(block: bytes, number: int, gates: Sequence[bytes], after: bytes) -> Iterator[Line]:
+def _of_block(
+    block: bytes, number: int, gates: Sequence[bytes], bars: frozenset[bytes], after: bytes
+) -> Iterator[Line]:
+    """Of progress bars that follow each other only the first and the last are looked at."""
     lines = block.split(b"\n")
     count = len(lines)
     lines.append(after)
-    place = 0
+    place, bar, in_bars = 0, -1, False
     while place < count:
         line = lines[place]
         if _CHUNK in line and _AT in line:
@@ -82,29 +94,36 @@ def _of_block(block: bytes, number: int, gates: Sequence[bytes], after: bytes) -
             chunks = _BEYOND.sub(rb"\1", b"\n".join(lines[first:place]))
             yield Line(number + first, chunks.decode("ascii", "replace"))
             continue
-        for gate in gates:
-            if gate in line:
+        if held := [gate for gate in gates if gate in line]:
+            if in_bars and bars.issuperset(held):
+                bar = place
+            else:
+                if bar >= 0:
+                    yield from _parts(lines[bar], number + bar, b"", gates)
                 yield from _parts(line, number + place, lines[place + 1] or after, gates)
-                break
+                bar, in_bars = -1, bars.issuperset(held)
         place += 1
+    if bar >= 0:
+        yield from _parts(lines[bar], number + bar, b"", gates)
 
 
 def _parts(line: bytes, number: int, following: bytes, gates: Sequence[bytes]) -> Iterator[Line]:
     """What a returned carriage has written over is a line of its own, with the same number."""
     after = cleaned(following)
     if b"\r" not in line:
-        yield Line(number, cleaned(line), after)
+        yield Line(number, cleaned(line), after, tuple(gate for gate in gates if gate in line))
         return
     parts = [part for part in line.split(b"\r") if any(gate in part for gate in gates)]
     for part in parts[-LAST_PARTS:]:
-        yield Line(number, cleaned(part), after)
+        yield Line(number, cleaned(part), after, tuple(gate for gate in gates if gate in part))
 
 
 def cleaned(line: bytes) -> str:
-    line = _BEYOND.sub(rb"\1", line[: 4 * LONGEST_TEXT])
+    if len(line) > MOST_DIGITS:
+        line = _BEYOND.sub(rb"\1", line[: 4 * LONGEST_TEXT])
     text = line[:LONGEST_TEXT].decode("utf-8", "replace")
     if not text.isprintable():
-        text = _CONTROL.sub(b"", line).decode("utf-8", "replace")[:LONGEST_TEXT]
+        text = _UNSEEN.sub("", _CONTROL.sub(b"", line).decode("utf-8", "replace"))[:LONGEST_TEXT]
     return text.rstrip()
 
 

@@ -2,30 +2,34 @@
 
 import re
 
-from planner_app.core.doctor.lines import Line
-from planner_app.core.doctor.seen import MOST_REPORTS, Report, Seen
+from planner_app.core.doctor.log.lines import Line
+from planner_app.core.doctor.log.seen import MOST_REPORTS, Progress, Report, Seen
 
-OF_ALLOCATOR = ("ran_out", "oom", "xla", "async_failed", "copy")
+OF_ALLOCATOR = ("ran_out", "oom", "xla", "async_failed", "copy", "scratch", "torch")
 _DEVICE_NUMBER = re.compile(r"(?:GPU|gpu_async|gpu)_(\d+)")
-_ABSL = re.compile(r"\b[IWEF]0000 00:00:\d")
-_SHORT = re.compile(r"(GPU|CPU):(\d+)$", re.IGNORECASE)
+_ABSL = re.compile(r"\b[IWEF]0000 00:00:\d{1,12}")
+_SHORT = re.compile(r"(GPU|CPU|TPU|DML):(\d{1,4})$", re.IGNORECASE)
+NEAR = 3  # lines
 
 
 class Gathering:
-    """What was seen so far, and the report that is being written.
+    """What was seen so far, and the report that one process is writing.
 
     Attributes:
+        rank: The process, where several write one log; what they all say is in `seen`.
         dumping: The report whose dump is being read.
         announced: "Detected at node ..." stands before the error it belongs to.
     """
 
-    def __init__(self) -> None:
-        self.seen = Seen()
+    def __init__(self, seen: Seen, rank: str = "") -> None:
+        self.seen = seen
+        self.rank = rank
+        self.progress = Progress()
         self.dumping: Report | None = None
         self.announced = ""
 
     def new(self, sign: str, line: Line, allocator: str = "") -> Report:
-        report = Report(sign, line.number, allocator, progress=self.seen.progress)
+        report = Report(sign, line.number, allocator, rank=self.rank, progress=self.progress)
         report.device = _device_of(allocator)
         report.operation, self.announced = self.announced, ""
         report.keep(line)
@@ -42,7 +46,7 @@ class Gathering:
     def once(self, sign: str, line: Line) -> Report:
         """The report of this kind: such lines repeat themselves."""
         for report in self.seen.reports:
-            if report.sign == sign:
+            if report.sign == sign and report.rank == self.rank:
                 report.keep(line)
                 return report
         return self.new(sign, line)
@@ -50,9 +54,25 @@ class Gathering:
     def last(self, allocator: str = "") -> Report | None:
         """The latest report of this allocator, or the latest that names none."""
         for report in reversed(self.seen.reports):
-            if report.sign in OF_ALLOCATOR and (not allocator or report.allocator in ("", allocator)):
+            if (
+                report.sign in OF_ALLOCATOR
+                and report.rank == self.rank
+                and (not allocator or report.allocator in ("", allocator))
+            ):
                 return report
         return None
+
+    def withdraw(self, sign: str, line: Line) -> None:
+        """A line just behind the report says that it is only a warning."""
+        reports = self.seen.reports
+        if reports and reports[-1].sign == sign and line.number - reports[-1].last_line <= NEAR:
+            self.seen.note("tried", line)
+            del reports[-1]
+            self.dumping = None
+
+    def advance(self, progress: Progress, line: Line) -> None:
+        self.progress = self.seen.progress = progress
+        self.seen.progress_line = line.number
 
     @property
     def current(self) -> Report | None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from planner_app.core.doctor.lines import Line
+from planner_app.core.doctor.log.lines import Line
 
 MOST_REPORTS = 100  # kept; more are counted
 MOST_EVIDENCE = 12  # lines kept of one report
@@ -13,10 +13,15 @@ EVIDENCE_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A line of the log, as it is written there but for control characters."""
+    """A line of the log, as it is written there but for control characters.
+
+    Attributes:
+        place: Where to find it, where a number alone does not tell: "cell 7, line 3".
+    """
 
     line: int
     text: str
+    place: str = ""
 
 
 @dataclass(slots=True)
@@ -28,6 +33,9 @@ class Report:
         eager: The operation ran by itself, outside of a graph; `made` says what its traceback shows it to make.
         copied: It is a copy from the host; `copied_for` the operation that wanted it.
         during: "validation" or "prediction", where a traceback shows it.
+        rank: Of several processes that wrote the log, the one that said it.
+        told: What the lines of a sign told, by the names in its patterns.
+        process_bytes: What PyTorch says that its process has, context and libraries included.
     """
 
     sign: str
@@ -60,15 +68,23 @@ class Report:
     copied: bool = False
     copied_for: str = ""
     xla: bool = False
+    on_host: bool = False
     xla_parts: dict[str, int] = field(default_factory=dict)
     xla_buffers: list[tuple[int, str]] = field(default_factory=list)
-    status: str = ""
-    process: str = ""
+    rank: str = ""
+    told: dict[str, str] = field(default_factory=dict)
+    framework: str = ""
+    process_bytes: int | None = None
+    idle_bytes: int | None = None
+    space: str = ""
     made: str = ""
     during: str = ""
-    resident: int | None = None
     evidence: list[Evidence] = field(default_factory=list)
     progress: "Progress | None" = None
+
+    @property
+    def last_line(self) -> int:
+        return self.evidence[-1].line if self.evidence else self.line
 
     def keep(self, line: Line) -> None:
         if len(self.evidence) < MOST_EVIDENCE and all(line.number != kept.line for kept in self.evidence):
@@ -111,9 +127,21 @@ class Seen:
     refused: list[int] = field(default_factory=list)
     workspace: list[int] = field(default_factory=list)
     free_at_start: tuple[int, int] | None = None
+    total_at_start: int | None = None
     processes: list[tuple[int, str, int]] = field(default_factory=list)
     retraced: tuple[int, int] | None = None
     progress: Progress = Progress()
+    progress_line: int = 0
+    bad_line: int = 0
+    last_error: Evidence | None = None
+    batch: int | None = None
+    precision: str = ""
+    version: str = ""
+
+    @property
+    def went_on(self) -> bool:
+        """Steps were made after the last error."""
+        return self.progress_line > self.bad_line
 
     def note(self, name: str, line: Line) -> None:
         self.counts[name] += 1

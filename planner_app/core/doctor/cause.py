@@ -1,0 +1,111 @@
+"""Why an allocator's request failed: who held the memory, from the numbers in the log."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from planner_app.core.doctor.diagnosis import Framework, Kind, Sure
+from planner_app.core.doctor.figures import Figures
+from planner_app.core.doctor.holding import others_bytes, total_bytes
+from planner_app.core.doctor.log.seen import Report, Seen
+
+# Keras prints a step's line when the step has ended, so one line is one step. A step that has run this often has seen
+# its peak: what fails later is something that grew.
+STEPS_THAT_SHOW_THE_PEAK = 3
+FITS_THAT_PILE_UP = 3
+# Where less of the limit lay free, in pieces, the step was near its end anyway: a shortage.
+FREE_SHARE = 0.2
+# A device of which TensorFlow was given less than this share of what it should get is shared with somebody.
+SHARED_BELOW = 0.8
+# Other processes that hold more than this share of a device are worth naming as the cause.
+OTHERS_SHARE = 0.25
+# An allocator of a GPU that may take less than this was given what others left, or was limited by its user.
+LITTLE_BYTES = 256 << 20
+HOST_ALLOCATORS = ("cpu", "mklcpu", "mkl_cpu", "cuda_host_bfc", "gpu_host_bfc", "cpu_bfc", "xla_cpu")
+
+Capacity = Callable[[str], int | None]
+
+
+class Cause(NamedTuple):
+    kind: Kind
+    sure: Sure = Sure.CERTAIN
+    refused_by_driver: bool = False
+
+
+def cause_of(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | None) -> Cause:
+    if report.allocator in HOST_ALLOCATORS:
+        return Cause(Kind.HOST)
+    if report.on_host and not seen.devices and report.allocator == "":
+        return Cause(Kind.HOST, Sure.LIKELY)
+    if report.sign in ("refused", "crowded"):
+        return Cause(Kind.OTHER_PROCESS)
+    if report.framework == Framework.PYTORCH:
+        return _of_pytorch(report, seen)
+    if report.sign == "hbm":
+        return Cause(Kind.XLA)
+    if (shared := _shared(report, numbers, seen, capacity)) is not None:
+        return Cause(Kind.OTHER_PROCESS, shared)
+    if numbers.limit_bytes and report.requested and report.requested > numbers.limit_bytes:
+        return Cause(Kind.XLA if report.xla else Kind.COPIED_ARRAY if _whole_array(report) else Kind.TOO_LARGE)
+    if _refused_by_driver(report, numbers, seen):
+        return Cause(Kind.OTHER_PROCESS, refused_by_driver=True)
+    if _whole_array(report):
+        return Cause(Kind.COPIED_ARRAY)
+    if _grew(report):
+        return Cause(Kind.LEAK, Sure.LIKELY)
+    if numbers.fragmented and (numbers.free_bytes or 0) >= FREE_SHARE * (numbers.limit_bytes or 0):
+        return Cause(Kind.FRAGMENTED)
+    return Cause(Kind.XLA if report.xla else Kind.SHORTAGE)
+
+
+def _of_pytorch(report: Report, seen: Seen) -> Cause:
+    wanted, total, free = report.requested or 0, report.cuda_total or 0, report.cuda_free or 0
+    if total and wanted > total:
+        return Cause(Kind.TOO_LARGE)
+    others = others_bytes(report, seen) or 0
+    if total and others > total * OTHERS_SHARE and wanted <= free + others:
+        return Cause(Kind.OTHER_PROCESS, Sure.CERTAIN if seen.processes else Sure.LIKELY)
+    if report.idle_bytes and wanted and report.idle_bytes >= wanted:
+        return Cause(Kind.FRAGMENTED, Sure.LIKELY)
+    return Cause(Kind.SHORTAGE)
+
+
+def _whole_array(report: Report) -> bool:
+    """Eager constants are arrays of the user's; fit() of 2.2 to 2.4 gathered batches from a copy on the GPU."""
+    wanted = report.copied_for or (report.operation if report.eager or report.copied else "")
+    return wanted in ("_EagerConst", "GatherV2", "StridedSlice", "TensorSliceDataset") or (
+        report.operation == "_EagerConst"
+    )
+
+
+def _refused_by_driver(report: Report, numbers: Figures, seen: Seen) -> bool:
+    """The allocator was allowed to take what was asked for, and the device did not have it."""
+    if report.cuda_free is not None and report.cuda_total:
+        others = others_bytes(report, seen) or 0
+        return others > report.cuda_total * OTHERS_SHARE and (report.requested or 0) <= report.cuda_total
+    return bool(report.requested and numbers.available_bytes and report.requested <= numbers.available_bytes)
+
+
+def _shared(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | None) -> Sure | None:
+    """TensorFlow was given far less of the device than of an idle one of its kind; how sure that others held it."""
+    if report.device.startswith("CPU"):
+        return None
+    if seen.free_at_start and seen.free_at_start[1] < seen.free_at_start[0] * (SHARED_BELOW - 0.1):
+        return Sure.CERTAIN
+    for device in seen.devices:
+        if device.device in (report.device, "") or len(seen.devices) == 1:
+            expected = (capacity(device.name) if capacity else None) or total_bytes(report, seen)
+            return Sure.LIKELY if expected is not None and device.limit_bytes < expected * SHARED_BELOW else None
+    limit = numbers.limit_bytes
+    on_gpu = report.device.startswith("GPU") and not report.allocator.startswith("gpu_async")
+    return Sure.LIKELY if on_gpu and limit is not None and 0 < limit < LITTLE_BYTES else None
+
+
+def _grew(report: Report) -> bool:
+    progress = report.progress
+    if progress is None:
+        return False
+    if progress.fits >= FITS_THAT_PILE_UP:
+        return True
+    # At the end of an epoch validation starts, with a peak of its own: not growth, unless it went well before.
+    validates = bool(report.during) or (bool(progress.of) and progress.step >= progress.of)
+    return progress.steps >= STEPS_THAT_SHOW_THE_PEAK and not (validates and progress.epoch <= 1)

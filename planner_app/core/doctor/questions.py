@@ -1,0 +1,26 @@
+"""The question whose answer would decide what the log leaves open."""
+
+from planner_app.core.doctor.diagnosis import Kind, Sure
+from planner_app.core.doctor.sentences import SMALL_BYTES, Told
+from planner_app.core.doctor.signs.device import ANOTHER
+
+
+def question(told: Told) -> str:
+    report = told.report
+    match told.kind:
+        case Kind.OTHER_PROCESS if told.sure is not Sure.CERTAIN:
+            return "Did the script set a memory limit (memory_limit, a memory fraction), or did another program run?"
+        case Kind.LEAK if told.progress.fits <= 1 and not told.seen.retraced:
+            return "Do all batches have the same shape? If so, something is kept from step to step; if not, one grew."
+        case Kind.SHORTAGE | Kind.XLA if (
+            told.numbers.in_use_bytes is None
+            and report.requested is not None
+            and report.requested < SMALL_BYTES
+            and not report.device.startswith("CPU")
+        ):
+            return ANOTHER
+        case Kind.HOST if told.sure is not Sure.CERTAIN:
+            return (
+                "Did it run on the CPU? There XLA writes this message; on a GPU its allocator would have spoken first."
+            )
+    return ""

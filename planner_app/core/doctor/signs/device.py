@@ -1,0 +1,261 @@
+"""Signs of a GPU's memory that come from the driver and the CUDA libraries, not from an allocator."""
+
+from planner_app.core.doctor.diagnosis import Kind, Sure
+from planner_app.core.doctor.signs.sign import Sign, spellings
+
+LOOK = "nvidia-smi shows who holds the memory; end that process, or choose another GPU with CUDA_VISIBLE_DEVICES."
+NOW = "`plimsoll doctor --now` shows who holds which GPU's memory at this moment."
+GROWTH = (
+    "tf.config.experimental.set_memory_growth(gpu, True) leaves memory to the libraries: TensorFlow then takes only "
+    "what it needs."
+)
+FRACTION = (
+    "Leave more to the libraries: XLA_PYTHON_CLIENT_MEM_FRACTION=.6 (JAX takes 75 % at once by default), or "
+    "XLA_PYTHON_CLIENT_PREALLOCATE=false; set it before JAX is imported."
+)
+NO_XLA = "Train without XLA: model.compile(..., jit_compile=False)."
+ANOTHER = "Was another program using this GPU when it failed? nvidia-smi, run beside the training, tells."
+LIMIT = "Or give TensorFlow a limit with LogicalDeviceConfiguration(memory_limit=MiB)."
+_OUT = r".{0,200}?(?:OUT_OF_MEMORY|out of memory)"
+
+DEVICE_SIGNS = (
+    Sign(
+        "no_context",
+        Kind.OTHER_PROCESS,
+        Sure.LIKELY,
+        (
+            *spellings("no_context", ("cuDevicePrimaryCtxRetain", _OUT), ("cuCtxCreate", _OUT), ("CUDA context", _OUT)),
+            *spellings(
+                "no_context", ("implicit initialization on GPU:", r"(?P<gpu>\d{1,4})? failed\. Status: out of memory")
+            ),
+            *spellings("no_context", ("cudaSetDevice() on GPU:", r"(?P<gpu>\d{1,4})? failed\. Status: out of memory")),
+            *spellings("no_context", ("cudaGetDevice() failed. Status: out of memory",)),
+        ),
+        (
+            "GPU:{gpu} had no room even for CUDA's own context: another process holds nearly all of it.",
+            "The GPU had no room even for CUDA's own context: another process holds nearly all of it.",
+        ),
+        ("A context takes a few hundred MiB before any tensor. A run that crashed may still hold the memory.",),
+        (LOOK, NOW),
+    ),
+    Sign(
+        "no_driver_start",
+        Kind.UNKNOWN,
+        Sure.LIKELY,
+        spellings("no_driver_start", ("cuInit: CUDA_ERROR_OUT_OF_MEMORY",)),
+        ("CUDA could not start at all (cuInit: out of memory): the machine refused it memory, or the GPU is full.",),
+        ("cuInit reserves a large range of the machine's addresses: a limit on virtual memory (ulimit -v) stops it.",),
+        ("Raise the limit on virtual memory (`ulimit -v unlimited`) where one is set.", LOOK),
+        asks="What does `ulimit -v` say in the shell or job that starts the training?",
+    ),
+    Sign(
+        "cubin",
+        Kind.XLA,
+        Sure.LIKELY,
+        spellings("cubin", ("ailed to load in-memory CUBIN", _OUT), ("cuModuleLoadData", _OUT)),
+        ("The GPU had no room left to load a program that XLA had compiled.",),
+        (
+            "A compiled program is loaded into memory outside of the allocator, which had taken nearly all of the GPU. "
+            "Each new shape is compiled again and adds a program.",
+        ),
+        (NO_XLA, GROWTH, "Keep shapes the same from step to step: drop the last, smaller batch."),
+        (FRACTION, "Keep shapes the same from step to step: each new one is compiled and loaded again."),
+    ),
+    Sign(
+        "graphs",
+        Kind.XLA,
+        Sure.CERTAIN,
+        spellings("graphs", ("an out of memory trying to instantiate graph",), ("cuGraphInstantiate", _OUT)),
+        ("The GPU had no room left for a CUDA graph of a program that XLA had compiled.",),
+        ("XLA records programs as CUDA graphs, which take memory outside of the allocator.",),
+        ("XLA_FLAGS=--xla_gpu_enable_command_buffer= (nothing behind it) turns them off.", NO_XLA, GROWTH),
+        ("XLA_FLAGS=--xla_gpu_enable_command_buffer= (nothing behind it) turns them off.", FRACTION),
+    ),
+    Sign(
+        "unified",
+        Kind.UNIFIED,
+        Sure.LIKELY,
+        spellings(
+            "unified",
+            ("failed to alloc", r"(?:ate)? @size@ unified memory; result: .{0,60}?(?:OUT_OF_MEMORY|out of memory)"),
+        ),
+        ("{size} of unified memory were refused: probably more than GPU and machine can back together.",),
+        (
+            "Unified memory is on where more than the whole GPU is asked for: TF_FORCE_UNIFIED_MEMORY=1, a memory "
+            "fraction above 1 (XLA_PYTHON_CLIENT_MEM_FRACTION=4.0, per_process_gpu_memory_fraction), or a "
+            "memory_limit above the card's memory.",
+        ),
+        (
+            "Ask for less: a fraction at or below 1, without TF_FORCE_UNIFIED_MEMORY.",
+            "Where the oversubscription is wanted, the machine needs that much free memory (RAM) as well; Windows "
+            "Subsystem for Linux does not support it.",
+        ),
+        recovers=True,
+    ),
+    Sign(
+        "nccl",
+        Kind.LIBRARIES,
+        Sure.CERTAIN,
+        (
+            *spellings("nccl", ("NCCL WARN Cuda failure", r".{0,40}?out of memory")),
+            *spellings("nccl", ("NCCL WARN Failed to CUDA ", r"(?:m|c|host m|host c)alloc")),
+            *spellings("nccl", ("Cuda failure ", r".{0,20}?'out of memory'")),
+        ),
+        ("NCCL found no memory of its own on a GPU.",),
+        ("NCCL takes its buffers outside of the framework's allocator, which had taken nearly all of the device.",),
+        (GROWTH, LIMIT, LOOK),
+        (FRACTION, LOOK),
+    ),
+    Sign(
+        "library_refused",
+        Kind.LIBRARIES,
+        Sure.CERTAIN,
+        (
+            *spellings(
+                "library_refused",
+                ("CUDNN_STATUS_ALLOC_FAILED",),
+                ("CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",),
+                status="cuDNN: ALLOC_FAILED",
+            ),
+            *spellings("library_refused", ("CUBLAS_STATUS_ALLOC_FAILED",), status="cuBLAS: ALLOC_FAILED"),
+            *spellings("library_refused", ("CUFFT_ALLOC_FAILED",), status="cuFFT: ALLOC_FAILED"),
+            *spellings("library_refused", ("CUSOLVER_STATUS_ALLOC_FAILED",), status="cuSOLVER: ALLOC_FAILED"),
+            *spellings(
+                "library_refused", ("CUDNN failed to allocate the scratch space",), status="cuDNN: no scratch space"
+            ),
+        ),
+        ("CUDA's libraries found no memory of their own on the GPU ({status}).",),
+        (
+            "cuDNN, cuBLAS and NCCL take memory outside of the framework's allocator, which takes nearly all "
+            "of the device at once; another process may hold the rest.",
+        ),
+        (GROWTH, LOOK, LIMIT),
+        (FRACTION, LOOK),
+    ),
+    Sign(
+        "library_start",
+        Kind.LIBRARIES,
+        Sure.LIKELY,
+        (
+            *spellings("library_start", ("ould not create cudnn handle: ", r"(?P<status>\w{1,60}+)")),
+            *spellings("library_start", ("failed to create cublas handle: ", r"(?P<status>.{1,60})")),
+            *spellings("library_start", ("DNN library initialization failed",), status="cuDNN could not start"),
+            *spellings("library_start", ("gpusolverDnCreate", r"\(&handle\) failed: (?P<status>[\w ]{1,60}+)")),
+            *spellings(
+                "library_start",
+                ("cuDNN failed to initialize", "", r"This is probably because $"),
+                status="cuDNN failed to initialize",
+            ),
+            *spellings(
+                "library_start",
+                ("CUBLAS_STATUS_NOT_INITIALIZED", "", r"(?:failed|rror).{0,100}$"),
+                status="CUBLAS_STATUS_NOT_INITIALIZED",
+            ),
+        ),
+        ("A CUDA library could not start on the GPU ({status}): mostly that is memory.",),
+        (
+            "The library takes memory outside of the framework's allocator, which by default takes nearly all of the "
+            "device; or another process holds it.",
+            "If the device was nearly empty, the installed library or driver does not match.",
+        ),
+        (GROWTH, LOOK, LIMIT),
+        (FRACTION, LOOK),
+        asks=ANOTHER,
+    ),
+    Sign(
+        "gemm",
+        Kind.LIBRARIES,
+        Sure.POSSIBLE,
+        (
+            *spellings(
+                "gemm",
+                ("Blas GEMM launch failed",),
+                ("Blas xGEMM launch failed",),
+                ("Blas xGEMMBatched launch failed",),
+            ),
+            *spellings("gemm", ("using StreamExecutor without BLAS support",)),
+        ),
+        ("cuBLAS could not run a matrix product. The log does not say why; often it had found no memory to start.",),
+        ("Other causes are an unfit CUDA version and a GPU that is too new for it.",),
+        (GROWTH, LOOK),
+        asks=ANOTHER,
+    ),
+    Sign(
+        "autotuner",
+        Kind.AUTOTUNER,
+        Sure.LIKELY,
+        (
+            *spellings("autotuner", ("No reference output found",), ("Autotuning failed for HLO",)),
+            *spellings("autotuner", ("All algorithms tried for ", r".{0,4000}? failed\.(?! Falling)")),
+            *spellings("autotuner", ("ailed to determine best cudnn convolution algorithm for",)),
+            *spellings("autotuner", ("Couldn't get temp CUBIN file name",)),
+        ),
+        ("XLA's autotuner failed while it tried kernels for a step: mostly it found no memory to try them in.",),
+        (
+            "To choose a kernel, XLA runs candidates with inputs, outputs and scratch of their own, on top of what the "
+            "training holds: what has no room fails, until none is left.",
+        ),
+        (
+            NO_XLA,
+            "XLA_FLAGS=--xla_gpu_autotune_level=0 chooses kernels without trying them.",
+            GROWTH,
+            "A smaller batch makes the candidates' buffers smaller, too.",
+        ),
+        (
+            "XLA_FLAGS=--xla_gpu_autotune_level=0 chooses kernels without trying them.",
+            FRACTION,
+            "A smaller batch makes the candidates' buffers smaller, too.",
+        ),
+    ),
+    Sign(
+        "gpu_full",
+        Kind.UNKNOWN,
+        Sure.CERTAIN,
+        (
+            *spellings(
+                "gpu_full", ("CUDA_ERROR_OUT_OF_MEMORY",), ("cudaErrorMemoryAllocation",), ("hipErrorOutOfMemory",)
+            ),
+            *spellings(
+                "gpu_full", ("CUDA error: out of memory",), ("HIP error: out of memory",), ("HIP_ERROR_OutOfMemory",)
+            ),
+            *spellings("gpu_full", ("kIOGPUCommandBufferCallbackErrorOutOfMemory",), ("MPS backend out of memory",)),
+            *spellings("gpu_full", ("cudaMalloc failed: out of memory",), ("cublasCreate_v2 failed: out of memory",)),
+        ),
+        ("The GPU's memory ran out: the driver refused a request.",),
+        ("The log does not tell who held the memory: this process, or another one.",),
+        (LOOK, NOW),
+        asks=ANOTHER,
+        recovers=True,
+    ),
+    Sign(
+        "some_memory",
+        Kind.UNKNOWN,
+        Sure.POSSIBLE,
+        (
+            *spellings(
+                "some_memory",
+                *(
+                    (word, "", r"(?:Error|ERROR|error|Exception|FATAL|[Ff]atal|failed|exhausted|EXHAUSTED)\b.{0,110}$")
+                    for word in (
+                        "out of memory",
+                        "ut of memory",
+                        "OutOfMemory",
+                        "nsufficient memory",
+                        "ot enough memory",
+                        "unable to allocate",
+                        "nable to allocate",
+                    )
+                ),
+            ),
+            *spellings(
+                "some_memory",
+                ("OutOfMemoryError",),
+                ("ailed to allocate memory", "", r"(?:Error|ERROR|error|xception)\b.{0,110}$"),
+            ),
+        ),
+        ("An error says that memory ran out, in words that this program does not know.",),
+        (),
+        (),
+        asks="Which program wrote this line, and was it a GPU's memory or the machine's?",
+    ),
+)

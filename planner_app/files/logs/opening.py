@@ -1,0 +1,211 @@
+"""A log file as the text in it, whatever it is wrapped in. Read in pieces: memory stays flat."""
+
+import bz2
+import lzma
+import tarfile
+import zipfile
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import BinaryIO, Protocol, cast
+
+from planner_app.errors import PlannerError
+from planner_app.files.logs import events, notebook
+
+PIECE_BYTES = 1 << 18
+HEAD_BYTES = 1 << 16  # enough to tell what a file is
+MOST_TEXT_BYTES = 4 << 30  # of what a small archive may unpack to
+MOST_MEMBERS = 1000
+MOST_LAYERS = 3  # an archive in an archive in a compressed file
+_TAR_MAGIC_AT = 257
+_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, NotImplementedError)
+
+
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
+
+class LogPart:
+    """The text of a file, or of one file of an archive, in pieces.
+
+    Attributes:
+        places: The line at which each cell of a notebook begins, and its name.
+        notes: Sentences on what could not be read whole.
+    """
+
+    def __init__(self, name: str, log: BinaryIO, head: bytes) -> None:
+        self.name, self._log, self._head = name, log, head
+        self._line, self._sent = 1, 0
+        self.places: list[tuple[int, str]] = []
+        self.notes: list[str] = []
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for piece in self._pieces():
+                self._sent += len(piece)
+                self._line += piece.count(b"\n")
+                yield piece
+                if self._sent > MOST_TEXT_BYTES:
+                    self.notes.append("Only the first 4 GiB of the text were read.")
+                    return
+        except _DAMAGED as error:
+            why = " ".join(str(error).split())[:200] or type(error).__name__
+            self.notes.append(f"The file is damaged or cut off ({why}): read as far as it goes.")
+
+    def place_of(self, line: int) -> str:
+        """ "cell 7, line 3" of a line of the text."""
+        at = bisect_right(self.places, line, key=lambda place: place[0]) - 1
+        if at < 0:
+            return ""
+        first, name = self.places[at]
+        return f"{name}, line {line - first + 1}"
+
+    def _pieces(self) -> Iterator[bytes]:
+        if events.is_events(self._head):
+            yield from events.as_text(self._log, self.notes)
+        elif notebook.is_notebook(self._head, self.name):
+            yield from notebook.as_text(self._log, lambda cell: self.places.append((self._line, cell)))
+        else:
+            while piece := self._log.read(PIECE_BYTES):
+                yield piece
+
+
+def parts(log: BinaryIO, name: str = "", layers: int = MOST_LAYERS) -> Iterator[LogPart]:
+    """One after the other: each is read before the next is asked for."""
+    head = log.read(HEAD_BYTES)
+    whole = _Joined(head, log)
+    if head[:4] == b"\x28\xb5\x2f\xfd":
+        raise PlannerError("The log is compressed with Zstandard: unpack it with `zstd -d` first.")
+    if layers and (unpacked := _decompressed(head, whole)) is not None:
+        yield from parts(unpacked, name.rpartition(".")[0] or name, layers - 1)
+    elif layers and head[:4] == b"PK\x03\x04":
+        yield from _of_zip(log, layers - 1)
+    elif layers and head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar":
+        yield from _of_tar(whole, layers - 1)
+    else:
+        yield LogPart(name, whole, head)
+
+
+def _of_zip(log: BinaryIO, layers: int) -> Iterator[LogPart]:
+    if not log.seekable():
+        raise PlannerError("A zip can't be read from standard input: give its file's name.")
+    try:
+        with zipfile.ZipFile(log) as archive:
+            for member in archive.infolist()[:MOST_MEMBERS]:
+                if not member.is_dir():
+                    with archive.open(member) as file:
+                        yield from parts(cast(BinaryIO, file), member.filename, layers)
+    except (*_DAMAGED, RuntimeError) as error:  # RuntimeError: a password is needed
+        raise PlannerError(f"The archive can't be read: {error}.") from error
+
+
+def _of_tar(log: BinaryIO, layers: int) -> Iterator[LogPart]:
+    try:
+        with tarfile.open(fileobj=log, mode="r|") as archive:
+            for _, member in zip(range(MOST_MEMBERS), archive, strict=False):
+                if (file := archive.extractfile(member)) is not None:
+                    yield from parts(cast(BinaryIO, file), member.name, layers)
+    except _DAMAGED as error:
+        raise PlannerError(f"The archive can't be read: {error}.") from error
+
+
+class OfPieces(BytesIO):
+    """A pipe, say, of which one piece comes after the other."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._pieces, self._waiting = pieces, b""
+
+    def seekable(self) -> bool:
+        return False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        wanted = PIECE_BYTES if size is None or size < 0 else size
+        data = self._waiting or next(self._pieces, b"")
+        self._waiting = data[wanted:]
+        return data[:wanted]
+
+
+class _Joined(BytesIO):
+    """What was read to look at it, and the rest of the file behind it."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        super().__init__(head)
+        self._rest = rest
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(size) or self._rest.read(-1 if size is None else size)
+
+
+class _Unpacked(BytesIO):
+    """A compressed file, unpacked as it is read. Several that were put behind each other are one."""
+
+    def __init__(self, log: BinaryIO, new: Callable[[], _Decompressor]) -> None:
+        super().__init__()
+        self._log, self._new = log, new
+        self._unpacker = new()
+        self._waiting = b""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        wanted = PIECE_BYTES if size is None or size < 0 else size
+        while True:
+            packed = b""
+            if self._unpacker.eof or self._unpacker.needs_input:
+                packed = self._waiting or self._log.read(PIECE_BYTES)
+                self._waiting = b""
+                if not packed:
+                    if not self._unpacker.eof:
+                        raise EOFError("it ends in the middle")
+                    return b""
+            if self._unpacker.eof:
+                if not packed.strip(b"\x00"):
+                    return b""
+                self._unpacker = self._new()
+            text = self._unpacker.decompress(packed, wanted)
+            self._waiting = self._unpacker.unused_data
+            if text:
+                return text
+
+
+class _Gzip:
+    """zlib's object in the shape of bz2's and lzma's."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+
+
+_COMPRESSED: dict[bytes, Callable[[], _Decompressor]] = {
+    b"\x1f\x8b": _Gzip,
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": lzma.LZMADecompressor,
+}
+
+
+def _decompressed(head: bytes, log: BinaryIO) -> BinaryIO | None:
+    for magic, new in _COMPRESSED.items():
+        if head.startswith(magic):
+            return _Unpacked(log, new)
+    return None
