@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from planner_app.core.doctor.diagnosis import Diagnosis, Kind
 from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.estimate.need import Need
+from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.model.description import ModelDescription
 from planner_app.units import format_bytes
 
@@ -58,16 +59,16 @@ def compare(
 ) -> Comparison:
     """`estimated` is None where the batch is not known: then only what would fit is said."""
     limit = diagnosis.limit_bytes
-    solved = replace(need, limit_bytes=limit).largest() if limit else None
+    solved = replace(need, limit_bytes=limit).largest(sure=True) if limit else None
     largest = None if solved is None else solved.batch
     said: list[str] = []
     if estimated is not None:
         said += _at_the_setup(diagnosis, estimated, limit, batch_from_log)
     if largest is not None and limit:
         said.append(
-            f"The largest batch on each GPU that fits {format_bytes(limit)} is {largest}."
+            f"The largest batch on each GPU that fits {format_bytes(limit)}, its whole band included, is {largest}."
             if largest
-            else f"Not even one sample fits {format_bytes(limit)}."
+            else f"Not even one sample is sure to fit {format_bytes(limit)}."
         )
     if estimated is None:
         return Comparison(tuple(said), limit_bytes=limit, largest_batch=largest)
@@ -80,7 +81,7 @@ def compare(
         high_bytes=estimated.high_bytes,
         limit_bytes=limit,
         largest_batch=largest,
-        agrees=None if limit is None else estimated.high_bytes > limit,
+        agrees=None if limit is None else judge(estimated.level, limit) is not Verdict.FITS,
     )
 
 
@@ -92,10 +93,11 @@ def _at_the_setup(diagnosis: Diagnosis, estimated: Estimate, limit: int | None, 
     if limit is None:
         return said
     room = format_bytes(limit)
-    if estimated.peak_bytes > limit:
+    verdict = judge(estimated.level, limit)
+    if verdict is Verdict.DOES_NOT_FIT:
         said.append(f"That is more than the {room} of the log: the step itself does not fit, as the log shows.")
-    elif estimated.high_bytes > limit:
-        said.append(f"The band reaches beyond the {room} of the log: whether it fits depends on the order of kernels.")
+    elif verdict is Verdict.TIGHT:
+        said.append(f"The band reaches beyond the {room} of the log: tight, it depends on the order of kernels.")
     elif diagnosis.kind is Kind.FRAGMENTED:
         said.append(f"That fits into {room}: the memory was there, in pieces.")
     else:
@@ -105,6 +107,6 @@ def _at_the_setup(diagnosis: Diagnosis, estimated: Estimate, limit: int | None, 
             f"That fits into the {room} of the log:{beyond} something beside this step held memory, or the training "
             "was another one than was described here."
         )
-    if estimated.peak_layer and estimated.peak_bytes > limit:
+    if estimated.peak_layer and verdict is Verdict.DOES_NOT_FIT:
         said.append(f"The estimate's own peak is in the {estimated.peak_phase} pass of {estimated.peak_layer}.")
     return said

@@ -122,7 +122,8 @@ RULES: tuple[Rule, ...] = (
     rule(
         "created",
         "Created ",
-        rf"(?:TensorFlow )?device \(?{_DEVICE} with (?P<limit>\d{{1,12}}+) MB memory\)?:? {{1,4}}-> (?:physical GPU \()?"
+        rf"(?:TensorFlow )?device \(?{_DEVICE} with (?P<limit>\d{{1,12}}+) MB memory\)?:? {{1,4}}-> "
+        r"(?:physical GPU \()?"
         r"device: \d{1,4}, name: (?P<name>[^,]{1,80}+), pci bus id: [^,]{1,60}+, compute capability: "
         r"(?P<capability>[\d.]{1,8}+)",
     ),
