@@ -122,7 +122,10 @@ def compile_checks(
 
 
 def compiled_step(setup: Setup) -> StepSetup:
-    """The step that is compiled: with its own precision, since the compiler tells sixteen-bit types apart."""
+    """The step that is compiled: with its own precision, since the compiler tells sixteen-bit types apart.
+
+    Who asks for a program gets one, even if the model was saved with jit_compile=False.
+    """
     if setup.gpus > 1:
         raise SetupError(
             f"A step on {setup.gpus} GPUs is not one program: Keras leaves XLA off under a distribution strategy. "
@@ -130,7 +133,7 @@ def compiled_step(setup: Setup) -> StepSetup:
         )
     if setup.jit is Jit.OFF:
         raise SetupError("With --jit off XLA compiles nothing: leave it out, and what Keras does by itself is checked.")
-    return replace(setup.step(NEWEST), precision=setup.precision, xla=True)
+    return replace(setup.step(NEWEST), precision=setup.precision, xla=True, left_to_model=False)
 
 
 def compiler_limits(program: Program) -> Limits:

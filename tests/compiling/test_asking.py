@@ -11,7 +11,7 @@ from planner_app.core.compile.line import Anchor, Line
 from planner_app.core.estimate.level import Source
 from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.device import Device
-from planner_app.core.model.setup import Setup
+from planner_app.core.model.setup import Jit, Setup
 from planner_app.core.plan.ladder import PlanRequest
 from planner_app.core.plan.plan import SourceKind
 from planner_app.files.devices.catalogue import find_device
@@ -21,7 +21,7 @@ from planner_app.planner.planner import Planner
 
 DEMO = str(Path(planner_app.__file__).parent / "data" / "demo.keras")
 L4 = find_device("NVIDIA L4")
-SETUP = Setup(batch=64)
+SETUP = Setup(batch=64, jit=Jit.ON)  # the demo was saved with jit_compile=False
 MIB = 1 << 20
 
 
@@ -78,7 +78,7 @@ def test_that_what_is_not_compiled_is_moved_by_the_line_and_still_sums(planner: 
 
 def test_that_several_gpus_and_the_cpu_are_never_the_compilers(planner: Planner):
     says(planner, beside_bytes=7 * MIB)
-    assert planner.estimate(Setup(batch=64, gpus=2), L4).source is Source.ESTIMATE
+    assert planner.estimate(Setup(batch=64, gpus=2, jit=Jit.ON), L4).source is Source.ESTIMATE
 
 
 def test_that_the_compiler_is_asked_only_where_the_verdict_hangs_on_it(
@@ -107,7 +107,7 @@ def test_that_the_largest_batch_is_the_one_that_was_compiled(planner: Planner):
     line = planner.lines._lines[key]
     more = Compiled(MIB, 0, 0, 900 * MIB, 900 * MIB)
     planner.lines._lines[key] = line.with_anchor(Anchor(65, more))
-    found = planner.largest(Setup(batch=1), L4, limit_bytes=500 * MIB)
+    found = planner.largest(SETUP.with_batch(1), L4, limit_bytes=500 * MIB)
     assert (found.batch, found.level.source) == (64, Source.COMPILER)
 
 

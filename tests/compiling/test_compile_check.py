@@ -84,7 +84,7 @@ def test_that_program_target_and_versions_are_the_key():
 
 def test_that_a_program_depends_on_the_batch_and_on_who_asks_for_xla():
     step = compiled_step(Setup(8))
-    keys = {program_key(MODEL, step, batch, jit) for batch in (8, 16) for jit in (Jit.AUTO, Jit.ON)}
+    keys = {program_key(MODEL, step, batch, jit, {}) for batch in (8, 16) for jit in (Jit.AUTO, Jit.ON)}
     assert len(keys) == 4
 
 
