@@ -24,6 +24,8 @@ def estimate_dict(result: Estimate, *, sure: bool = False) -> Dict:
         "jit": result.xla,
         "device": result.device,
         **level_dict(result.level),
+        "comfortable_bytes": result.comfortable_bytes,
+        "band": msgspec.to_builtins(result.band),
         "live_bytes": result.live_bytes,
         "temp_bytes": result.temp_bytes,
         "state_bytes": result.state_bytes,

@@ -12,7 +12,7 @@ from planner_app.core.hardware.device import cpu_device, custom_device
 from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
 from planner_app.core.model.setup import Jit, Setup
 from planner_app.core.model.trace import Access, Phase, Role, Size, StepTrace
-from planner_app.core.replay.memory import FUSION_BAND, Memory, workspace_bytes
+from planner_app.core.replay.memory import FUSION_BAND, Memory
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 BATCH = 10
@@ -174,10 +174,35 @@ def test_that_a_layer_that_refuses_xla_keeps_the_whole_step_from_it():
 
 
 def test_that_cudnns_workspace_widens_the_band_and_nothing_else():
-    plain, convolved = estimated(), estimated(one_layer("Conv2D"))
+    plain = estimated()
+    trace = one_layer("Conv2D")
+    convolution = next(place for place, source in enumerate(trace.sources) if source.type == "Conv2D")
+    sources = list(trace.sources)
+    sources[convolution] = replace(sources[convolution], workspace=Size(slope=MIB))
+    convolved = estimated(replace(trace, sources=tuple(sources)))
     assert convolved.peak_bytes == plain.peak_bytes
-    assert convolved.high_bytes == plain.high_bytes + (1000 + 1000 + 990)  # input, filter, output
-    assert workspace_bytes(one_layer("Conv2D"), BATCH) == 1000 + 1000 + 990
+    parts = {part.name: part for part in convolved.band}
+    # The convolution runs before the peak: what was in use then counts beside its workspace.
+    before = convolved.comfortable_bytes - BATCH * MIB
+    assert 0 < before <= plain.peak_bytes
+    assert parts["cuDNN workspace"].high_bytes == convolved.comfortable_bytes - convolved.peak_bytes
+    assert parts["autotuning"].high_bytes == 99 * BATCH + 2 * 8 * MIB  # a copy of the output between red zones
+
+
+def test_that_the_parts_of_a_band_lead_from_the_expected_peak_to_its_ends():
+    for jit in (Jit.OFF, Jit.ON):
+        told = estimated(jit=jit)
+        assert told.high_bytes == told.peak_bytes + sum(part.high_bytes for part in told.band)
+        assert told.low_bytes == told.peak_bytes - sum(part.low_bytes for part in told.band)
+        assert all(part.reason and min(part.low_bytes, part.high_bytes) >= 0 for part in told.band)
+
+
+def test_that_a_gpu_without_xla_is_never_certain():
+    told = estimated()
+    assert told.low_bytes < told.peak_bytes < told.high_bytes
+    parts = {part.name: part for part in told.band}
+    assert parts["next batch and metrics"].high_bytes == 100 * BATCH
+    assert parts["kernel scratch"].low_bytes == 500
 
 
 def test_that_a_snapshot_before_the_step_holds_the_variables():

@@ -12,6 +12,7 @@ from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.measure.calibration import sentence
 from planner_app.core.model.setup import Setup
 from planner_app.core.model.trace import UNSAID, Role, StepTrace, Trained
+from planner_app.core.replay.band import BandPart
 
 MOST_HELD = 50  # of what is alive at the peak; the rest is in the totals
 
@@ -42,6 +43,8 @@ class Estimate:
         verdict: Whether it fits; None without a limit.
         breakdown: Term to bytes; they sum to `peak_bytes`.
         source: Whether the figure is an estimate, the compiler's own, or between two of the compiler's.
+        band: What leads from the expected peak to the ends of the band, before any calibration.
+        comfortable_bytes: The peak when cuDNN gets the workspace of its fastest kernels; `peak_bytes` is what it needs.
     """
 
     setup: Setup
@@ -65,6 +68,8 @@ class Estimate:
     warnings: tuple[str, ...] = ()
     trained: Trained = UNSAID
     source: Source = Source.ESTIMATE
+    band: tuple[BandPart, ...] = ()
+    comfortable_bytes: int = 0
 
     @property
     def fits(self) -> bool | None:
@@ -113,6 +118,8 @@ def estimate(need: Need, setup: Setup) -> Estimate:
         warnings=(*memory.trace.warnings, *_said(need, level)),
         trained=memory.trace.trained,
         source=level.source,
+        band=point.band,
+        comfortable_bytes=(point.comfortable_bytes or point.in_use_bytes) + moved,
     )
 
 

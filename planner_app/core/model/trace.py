@@ -71,6 +71,7 @@ class Source:
 
     Attributes:
         rows: How many rows it adds up into each column, compiled by XLA; 0 for what is no such reduction.
+        workspace: What cuDNN takes beside a convolution on a GPU, if it may have all it wants.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Source:
     layer: str
     phase: Phase
     rows: Size = Size()
+    workspace: Size = Size()
 
 
 @dataclass(frozen=True, slots=True)

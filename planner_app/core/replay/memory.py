@@ -9,10 +9,22 @@ from planner_app.core.hardware.work import StepWork, step_work
 from planner_app.core.model.setup import StepSetup
 from planner_app.core.model.trace import StepTrace
 from planner_app.core.replay.allocate import AS_LOADED, STARTS, Peak, allocate, live, state_bytes
+from planner_app.core.replay.band import (
+    BandPart,
+    autotuning_part,
+    batch_part,
+    first_step_part,
+    growth_part,
+    high_of,
+    low_of,
+    order_part,
+    scratch_part,
+    workspace_part,
+)
 from planner_app.core.replay.fusion import Fusion, narrow_reductions
 from planner_app.core.replay.liveness import STEPS, Buffers, folded_values, replay
 from planner_app.core.replay.schedule import schedules
-from planner_app.core.replay.thread_pool import thread_pool_order
+from planner_app.core.replay.thread_pool import started_by_threads, thread_pool_order
 from planner_app.errors import SetupError
 
 THREADS = 2  # of the pool, as many as the CPU device that is stood in for has
@@ -20,12 +32,7 @@ THREADS = 2  # of the pool, as many as the CPU device that is stood in for has
 # the orders tried stayed within this share in all but two cases.
 ABOVE_ALL_ORDERS = 1.12
 BELOW_ALL_ORDERS = 0.97
-# Convolutions that cuDNN runs with a workspace of its choice, up to TF_CUDNN_WORKSPACE_LIMIT_IN_MB (8 GiB by default).
-CONVOLUTIONS = frozenset(
-    "Conv2D _FusedConv2D Conv2DBackpropInput Conv2DBackpropFilter Conv3D Conv3DBackpropInputV2 "
-    "Conv3DBackpropFilterV2".split()
-)
-WORKSPACE_LIMIT_BYTES = 8 << 30
+GPU_ORDERS = 3  # tried beside the expected one
 PREALLOCATED_STEPS = 2  # one region for everything: the second step finds it as every later one does
 # What the compiler fuses and how it schedules is a model here. Held against 21 programs compiled for an H100, its block
 # of temporary memory was 9 % too small to 21 % too large.
@@ -43,6 +50,8 @@ class Point:
         state_bytes: Alive between steps.
         peak: The moment of the expected peak, in `buffers`.
         xla: The step is compiled by XLA.
+        band: What the band is made of: the parts lead from the expected peak to its ends.
+        comfortable_bytes: In use when cuDNN gets the workspace of its fastest kernels; it runs with `in_use_bytes`.
     """
 
     batch: int
@@ -53,6 +62,8 @@ class Point:
     state_bytes: int
     peak: Peak
     xla: bool = False
+    band: tuple[BandPart, ...] = ()
+    comfortable_bytes: int = 0
 
 
 class Memory:
@@ -155,10 +166,23 @@ class Memory:
         buffers = self.buffers(batch)
         starts = [_peak(allocate(self.trace, buffers, batch, start=start)) for start in STARTS]
         expected = int(median(peak.in_use_bytes for peak in starts))
-        others = [peak.in_use_bytes for peak in (*starts, *self._other_orders(batch))]
+        lows, highs = (end(peak.in_use_bytes for peak in starts) for end in (min, max))
+        others = [peak.in_use_bytes for peak in self._other_orders(batch)]
+        low, high = min(lows, *others), max(highs, *others)
         nearest = min(starts, key=lambda peak: abs(peak.in_use_bytes - expected))
-        low, high = int(min(others) * BELOW_ALL_ORDERS), int(max(others) * ABOVE_ALL_ORDERS)
-        return self._point(batch, buffers, nearest, expected, low, high)
+        parts = (
+            BandPart("regions", expected - lows, highs - expected, "where the pool's regions lie decides ties"),
+            BandPart(
+                "threads", lows - low, high - highs, "kernels run on a pool of threads, in another order each time"
+            ),
+            BandPart(
+                "orders not tried",
+                low - int(low * BELOW_ALL_ORDERS),
+                int(high * ABOVE_ALL_ORDERS) - high,
+                "a run takes more orders than the replay tries: what measured runs took beyond them",
+            ),
+        )
+        return self._point(batch, buffers, nearest, expected, parts)
 
     def _other_orders(self, batch: int) -> Iterator[Peak]:
         """As people run it: on the pool's threads, the optimizer's state made just before."""
@@ -174,48 +198,67 @@ class Memory:
         peak_bytes, move = live(self.trace, buffers, batch)
         state = state_bytes(self.trace, buffers, batch)
         block = peak_bytes - state
-        low, high = state + int(block * FUSION_BAND[0]), state + int(block * FUSION_BAND[1])
-        return self._point(batch, buffers, Peak(peak_bytes, move, peak_bytes), peak_bytes, low, high)
+        less, more = block - int(block * FUSION_BAND[0]), int(block * FUSION_BAND[1]) - block
+        parts = (BandPart("the compiler's choices", less, more, "what XLA fuses, and in which order it runs it"),)
+        return self._point(batch, buffers, Peak(peak_bytes, move, peak_bytes), peak_bytes, parts)
 
     def _on_gpu(self, batch: int) -> Point:
         """Kernels run in the order of one queue, from one region taken at the start."""
-        buffers = self.buffers(batch)
-        peak = _peak(allocate(self.trace, buffers, batch, growth=False))
-        high = peak.in_use_bytes + workspace_bytes(self.trace, batch)
-        return self._point(batch, buffers, peak, peak.in_use_bytes, peak.in_use_bytes, high)
+        trace, buffers = self.trace, self.buffers(batch)
+        book: list[int] = []
+        peak = _peak(allocate(trace, buffers, batch, growth=False, book=book))
+        workspace = workspace_part(trace, buffers, batch, peak, book)
+        comfortable = peak.in_use_bytes + workspace.high_bytes
+        parts = (
+            workspace,
+            autotuning_part(trace, buffers, batch, comfortable, book),
+            growth_part(peak, self._slack_in_regions),
+            order_part(trace, buffers, batch, self._started_otherwise),
+            first_step_part(trace, buffers, batch),
+            batch_part(trace, batch, ahead=self.setup.replicated),
+            scratch_part(trace, buffers, batch, peak),
+        )
+        return self._point(batch, buffers, peak, peak.in_use_bytes, parts, comfortable)
 
-    def _point(self, batch: int, buffers: Buffers, peak: Peak, expected: int, low: int, high: int) -> Point:
+    @cached_property
+    def _slack_in_regions(self) -> float:
+        """What chunks have beyond what is asked for in a pool that grows, as a share of the peak.
+
+        It jumps from batch to batch: that of a common one stands for all.
+        """
+        batch = self.trace.only_batch or COMMON_BATCH
+        buffers = self.buffers(batch)
+        whole = _peak(allocate(self.trace, buffers, batch, growth=False)).in_use_bytes
+        grown = [_peak(allocate(self.trace, buffers, batch, start=start)).in_use_bytes for start in STARTS]
+        return max(0.0, median(grown) / whole - 1)
+
+    @cached_property
+    def _started_otherwise(self) -> list[Buffers]:
+        """What the executor hands to its threads first comes in another order in every run."""
+        orders = (started_by_threads(self.trace, THREADS, seed) for seed in range(GPU_ORDERS))
+        return [replay(self.trace, frozenset(), order, steps=1) for order in orders]
+
+    def _point(
+        self,
+        batch: int,
+        buffers: Buffers,
+        peak: Peak,
+        expected: int,
+        parts: tuple[BandPart, ...],
+        comfortable: int = 0,
+    ) -> Point:
         return Point(
             batch=batch,
             live_bytes=live(self.trace, buffers, batch)[0],
             in_use_bytes=expected,
-            low_bytes=min(low, expected),
-            high_bytes=max(high, expected),
+            low_bytes=low_of(expected, parts),
+            high_bytes=high_of(expected, parts),
             state_bytes=state_bytes(self.trace, buffers, batch),
             peak=peak,
             xla=self.trace.xla,
+            band=tuple(part for part in parts if part.low_bytes or part.high_bytes),
+            comfortable_bytes=comfortable or expected,
         )
-
-
-def workspace_bytes(trace: StepTrace, batch: int) -> int:
-    """The most that cuDNN is likely to want beside a convolution. It is elastic: refused, a slower kernel is taken.
-
-    Which kernel the autotuner picks can't be known beforehand (conv_ops_gpu.cc tries them on the device). Transforms
-    of input and output, as the Winograd and FFT kernels make them, take about what input and output take.
-    """
-    most = 0
-    for operation in trace.operations:
-        if trace.sources[operation.source].type in CONVOLUTIONS:
-            touched = (*operation.reads, *operation.makes)
-            most = max(most, sum(trace.sizes[_base(trace, value)].at(batch) for value in touched))
-    return min(most, WORKSPACE_LIMIT_BYTES)
-
-
-def _base(trace: StepTrace, value: int) -> int:
-    """The size of the buffer behind a value."""
-    while trace.values[value].alias >= 0:
-        value = trace.values[value].alias
-    return trace.values[value].size
 
 
 def _peak(peak: Peak | None) -> Peak:

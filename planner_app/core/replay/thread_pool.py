@@ -36,6 +36,17 @@ def thread_pool_order(trace: StepTrace, batch: int, threads: int, seed: int) -> 
     ]
 
 
+def started_by_threads(trace: StepTrace, threads: int, seed: int) -> list[int]:
+    """As on a GPU: launching is quick whatever the kernel, but several threads share what waits for nothing."""
+    random = Random(seed)
+    first = len(trace.operations)
+    schedule: list[int] = []
+    for operations, number in ((trace.adding, first), (trace.operations, 0)):
+        seconds = [FASTEST_SECONDS * random.lognormvariate(0.0, SPREAD) for _ in operations]
+        schedule += _in_turns(operations, number, seconds, threads)
+    return schedule
+
+
 def _order(
     trace: StepTrace, operations: Sequence[Operation], first: int, batch: int, threads: int, random: Random
 ) -> list[int]:
@@ -47,6 +58,10 @@ def _order(
         else FASTEST_SECONDS
         for op in operations
     ]
+    return _in_turns(operations, first, seconds, threads)
+
+
+def _in_turns(operations: Sequence[Operation], first: int, seconds: list[float], threads: int) -> list[int]:
     waits = [op.waits for op in operations]
     pool = deque(number for number, op in enumerate(operations) if not op.waits)
     team = [_Thread(deque()) for _ in range(threads)]

@@ -63,7 +63,7 @@ def compile_model(model: keras.Model, setup: StepSetup, *, jit: bool | str, accu
         kept = {"loss": ASSUMED_LOSS}
         assumed.append(f"loss {ASSUMED_LOSS}: {UNCOMPILED}")
     optimizer = _optimizer(model, setup, accumulate)
-    changed = setup.loss or optimizer is not model.optimizer or not model.compiled
+    changed = setup.loss or not model.compiled or optimizer is not model.optimizer
     if changed:
         eagerly, steps = bool(getattr(model, "run_eagerly", False)), getattr(model, "steps_per_execution", None) or 1
         if setup.loss:

@@ -21,6 +21,7 @@ from planner_app.worker.graph.rewrite import INPUT_PREFIX, meta_graph, rewritten
 from planner_app.worker.graph.shared_step import Traced
 from planner_app.worker.graph.unroll import Unroller
 from planner_app.worker.kernels.reductions import channels_first, column_rows
+from planner_app.worker.kernels.workspace import workspace
 
 # sizeof(ResourceHandle): the handle of each variable is a tensor of its own in the CPU's memory.
 HANDLE_BYTES = 200
@@ -36,7 +37,9 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
     names = Attribution(traced.model)
     turned = channels_first(graph)
     sources = tuple(
-        Source(n.name, n.type, names.layer(n.name), names.phase(n.name), column_rows(graph, n, turned))
+        Source(
+            n.name, n.type, names.layer(n.name), names.phase(n.name), column_rows(graph, n, turned), workspace(graph, n)
+        )
         for n in graph.nodes
     )
     variables = _variables(graph, traced.captured, names)

@@ -1,0 +1,82 @@
+"""What cuDNN takes beside a convolution when it may have all it wants.
+
+TensorFlow tries every algorithm on the device and keeps the fastest one whose workspace it gets (conv_ops_gpu.cc), up
+to TF_CUDNN_WORKSPACE_LIMIT_IN_MB. For filters of 3 x 3 in float32 that is usually Winograd's transform in tiles of
+4 x 4, which lays out every tile of the input and of the output as 6 x 6 numbers. A public log has the proof: the
+largest request of a VGG16 of 300 x 300 pixels at batch 32 (tensorflow issue 36337, 3,335,127,040 bytes) is this to
+the byte, with the two red zones of the autotuner.
+"""
+
+from __future__ import annotations
+
+from math import ceil, prod
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+
+from planner_app.core.model.trace import Size
+from planner_app.worker.kernels.compiled import CALLS, is_compiled
+from planner_app.worker.kernels.reductions import CONVOLUTIONS
+
+if TYPE_CHECKING:
+    from planner_app.worker.graph.nodes import Graph, Node
+
+TILE, TRANSFORMED = 4, 36  # a tile's side in the output, and its numbers once transformed
+BACKWARD = frozenset("Conv2DBackpropInput Conv2DBackpropFilter Conv3DBackpropInputV2 Conv3DBackpropFilterV2".split())
+FILTER_OF = {"Conv2DBackpropFilter": 1, "Conv3DBackpropFilterV2": 1}
+PICTURE = 4  # dimensions
+
+
+def workspace(graph: Graph, node: Node) -> Size:
+    """Nothing on a CPU, in a step that XLA compiles, and for what is no convolution."""
+    if not graph.on_gpu or graph.xla:
+        return Size()
+    if node.type in CALLS and is_compiled(node):
+        return _touched(graph, node)
+    if (node.type not in CONVOLUTIONS and node.type not in BACKWARD) or node.type == "DepthwiseConv2dNative":
+        return Size()
+    kernel, image = _kernel(graph, node), _image(graph, node)
+    if kernel is None or image is None or prod(kernel[:-2]) == 1:
+        return Size()
+    if _is_winograd(node, kernel):
+        return _winograd(graph, node, kernel, image)
+    return _touched(graph, node)
+
+
+def _is_winograd(node: Node, kernel: tuple[int, ...]) -> bool:
+    plain = all(set(node.attribute(name, [1])) == {1} for name in ("strides", "dilations"))
+    return tuple(kernel[:2]) == (3, 3) and len(kernel) == PICTURE and node.dtypes[0] == tf.float32 and plain
+
+
+def _winograd(graph: Graph, node: Node, kernel: tuple[int, ...], image: tuple[int, ...]) -> Size:
+    first = 2 if node.attribute("data_format", b"NHWC").startswith(b"NC") else 1
+    tiles = prod(ceil(side / TILE) for side in image[first : first + 2])
+    channels = kernel[2] + kernel[3]
+    transformed = graph.over_batch(4 * image[0] * tiles * TRANSFORMED * channels)
+    filters = 4 * TRANSFORMED * kernel[2] * kernel[3]
+    return Size(transformed.constant + filters, transformed.slope, transformed.square)
+
+
+def _touched(graph: Graph, node: Node) -> Size:
+    """Other algorithms' transforms are told nowhere: as much as all that they read and write."""
+    sizes = [graph.size(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes, strict=True) if shape]
+    for source, port in node.inputs:
+        shape = graph.nodes[source].shapes[port]
+        if shape:
+            sizes.append(graph.size(shape, graph.nodes[source].dtypes[port]))
+    return Size(sum(s.constant for s in sizes), sum(s.slope for s in sizes), sum(s.square for s in sizes))
+
+
+def _kernel(graph: Graph, node: Node) -> tuple[int, ...] | None:
+    if node.type in FILTER_OF:
+        return node.shapes[0]
+    source, port = node.inputs[1]
+    return graph.nodes[source].shapes[port]
+
+
+def _image(graph: Graph, node: Node) -> tuple[int, ...] | None:
+    """The picture in whose tiles the transform works: what comes out, or what comes from behind."""
+    if node.type not in BACKWARD or node.type.endswith(("BackpropInput", "BackpropInputV2")):
+        return node.shapes[0]
+    source, port = node.inputs[2]
+    return graph.nodes[source].shapes[port]
