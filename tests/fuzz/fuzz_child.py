@@ -24,11 +24,13 @@ from planner_app.jobs.group_memory import resident_bytes  # noqa: E402
 from planner_app.jobs.protocol import Inspect, Limits, Request  # noqa: E402
 
 AT = "input "
-DEADLY = "PLIMSOLL_FUZZ_DEADLY"  # the number of an input that ends the worker, to see what becomes of the others
 
 
 class Fuzz(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """Inputs `first` to `first + count` of a target, made from a seed. Answers with outcomes and finds."""
+    """Inputs `first` to `first + count` of a target, made from a seed. Answers with outcomes and finds.
+
+    `deadly` is the number of an input that ends the worker, to see what becomes of the others.
+    """
 
     # The reader's own; each input is an event, so silence is an input that takes too long.
     limits: ClassVar[Limits] = replace(Inspect.limits, seconds=3600)
@@ -37,6 +39,7 @@ class Fuzz(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     seed: int
     first: int
     count: int
+    deadly: int = -1
 
     def reads(self) -> tuple[str, ...]:
         return (str(HERE.parent),)
@@ -62,7 +65,7 @@ def fuzz(request: Fuzz, report: Any) -> dict[str, Any]:
     slowest, largest = (0.0, 0), 0
     for number in range(request.first, request.first + request.count):
         os.write(2, f"{AT}{number}\n".encode())
-        if str(number) == os.environ.get(DEADLY):
+        if number == request.deadly:
             os.abort()
         data = made(request.target, request.seed, number)
         begun = time.monotonic()

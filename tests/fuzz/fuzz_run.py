@@ -46,7 +46,14 @@ class Tally:
 
 
 def fuzzed(
-    name: str, count: int, seed: int, folder: Path, *, until: float = inf, limits: Limits | None = None
+    name: str,
+    count: int,
+    seed: int,
+    folder: Path,
+    *,
+    until: float = inf,
+    limits: Limits | None = None,
+    deadly: int = -1,
 ) -> Tally:
     """As many inputs as asked for, or as many as can be begun until then; `limits` instead of the reader's own."""
     tally, lock, begun = Tally(name), Lock(), time.monotonic()
@@ -54,7 +61,7 @@ def fuzzed(
 
     def work(start: int) -> None:
         if time.monotonic() < until:
-            inputs = Fuzz(target=name, seed=seed, first=start, count=min(CHUNK, count - start))
+            inputs = Fuzz(target=name, seed=seed, first=start, count=min(CHUNK, count - start), deadly=deadly)
             _work(inputs, limits, tally, lock)
 
     with ThreadPoolExecutor(2) as pool:

@@ -77,9 +77,8 @@ def test_that_a_mistake_is_found_and_its_input_can_be_made_again(monkeypatch):
         assert why.rstrip().endswith("Bad: a length that three divides")
 
 
-def test_that_an_input_that_ends_its_worker_is_kept_and_the_others_are_read(monkeypatch, tmp_path):
-    monkeypatch.setenv("PLIMSOLL_FUZZ_DEADLY", "7")
-    tally = fuzzed("plan", 20, seed=1, folder=tmp_path, limits=PATIENT)
+def test_that_an_input_that_ends_its_worker_is_kept_and_the_others_are_read(tmp_path):
+    tally = fuzzed("plan", 20, seed=1, folder=tmp_path, limits=PATIENT, deadly=7)
     assert list(tally.finds) == [7]
     assert tally.count == 20
     assert tally.outcomes[BAD] == 1

@@ -6,7 +6,7 @@ import sys
 
 import asking  # noqa: F401 - the loop knows the requests that exist
 
-from planner_app.worker.confine import landlock, seccomp, syscalls
+from planner_app.worker.confine import landlock, namespaces, seccomp, syscalls
 from planner_app.worker.serve import serve
 
 
@@ -22,6 +22,7 @@ def absent(*_, **__):
 LAYERS = {
     "landlock": (landlock, "apply"),
     "seccomp": (seccomp, "apply"),
+    "namespaces": (namespaces, "apply"),
     "capabilities": (syscalls, "drop_capabilities"),
 }
 chosen = [layer for name, layer in LAYERS.items() if name in sys.argv]

@@ -1,6 +1,7 @@
 """What a worker can do, good and bad."""
 
 import ctypes
+import errno
 import fcntl
 import os
 import signal
@@ -126,7 +127,8 @@ def outcome(deed) -> str:
     try:
         deed()
     except OSError as error:
-        return type(error).__name__
+        # A mount of its own that is read-only, or another mount than the one to link into, is a refusal too.
+        return "PermissionError" if error.errno in (errno.EROFS, errno.EXDEV) else type(error).__name__
     except ValueError:  # what Python's setrlimit makes of a refusal
         return "PermissionError"
     return "it worked"

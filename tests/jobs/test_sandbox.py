@@ -1,6 +1,11 @@
 """What a worker can't do, tried from inside one."""
 
+import json
 import os
+import subprocess
+import sys
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -52,17 +57,30 @@ def test_that_every_way_out_is_closed_and_what_is_needed_is_open(tmp_path, outsi
     assert (outside / "secret").read_text() == "secret"
 
 
-FILES = ("reads only its libraries and the model", "writes only in its own folder")
-CALLS = ("changes no time stamps or permissions", "no network", "no other programs", "no signals to other processes")
-BROKEN = {
-    "reads only its libraries and the model": "it can read files outside its folder",
-    "writes only in its own folder": "it can write outside its folder",
-    "changes no time stamps or permissions": "it can change time stamps and permissions of files",
-    "no network": "it can open sockets",
-    "no other programs": "it can start programs",
-    "no signals to other processes": "it can signal other processes",
-    "no privileges": "it keeps privileges",
+# A promise, what is said if it does not hold, and the layers each of which is enough for it.
+PROMISES = {
+    "reads only its libraries and the model": ("it can read files outside its folder", {"landlock"}),
+    "writes only in its own folder": ("it can write outside its folder", {"landlock", "namespaces"}),
+    "changes no time stamps or permissions": (
+        "it can change time stamps and permissions of files",
+        {"seccomp", "namespaces"},
+    ),
+    "no network": ("it can open sockets", {"seccomp"}),
+    "no other programs": ("it can start programs", {"seccomp"}),
+    "no signals to other processes": ("it can signal other processes", {"seccomp"}),
+    "no privileges": ("it keeps privileges", {"capabilities"}),
 }
+LAYERS = ("landlock", "seccomp", "namespaces", "capabilities")
+COMBINATIONS = [off for count in range(5) for off in combinations(LAYERS, count)]
+TRY_NAMESPACES = (
+    "import sys, tempfile; from planner_app.worker.confine import namespaces; "
+    "namespaces.apply(sys.path[1:], tempfile.mkdtemp())"
+)
+
+
+@cache
+def has_namespaces() -> bool:
+    return subprocess.run([sys.executable, "-c", TRY_NAMESPACES], capture_output=True, check=False).returncode == 0
 
 
 @needs_landlock
@@ -70,28 +88,22 @@ def test_that_what_is_in_force_is_told(ask):
     started = ask()[0]
     assert isinstance(started, Started)
     assert started.missing == ()
-    assert started.sandbox == (*FILES, *CALLS, "no privileges")
+    assert started.sandbox == tuple(PROMISES)
 
 
+@needs_landlock
 @pytest.mark.parametrize("how", ["without", "pretending"])
-@pytest.mark.parametrize(
-    ("layers", "broken"),
-    [
-        (("landlock",), FILES),
-        (("seccomp",), CALLS),
-        (("landlock", "seccomp"), (*FILES, *CALLS)),
-        (("landlock", "seccomp", "capabilities"), (*FILES, *CALLS, "no privileges")),
-    ],
-)
-def test_that_the_report_is_true_whichever_layer_the_system_lacks(ask, how, layers, broken):
+@pytest.mark.parametrize("off", COMBINATIONS, ids=lambda off: "+".join(off) or "none")
+def test_that_the_report_is_true_whichever_layers_the_system_lacks(ask, how, off):
     """Also where a layer says that it is on and is not: what is told is what was tried."""
-    if os.geteuid() != 0:
-        broken = tuple(words for words in broken if words != "no privileges")
-    started = ask(command=[*COMMAND, how, *layers])[0]
-    assert set(started.sandbox) == BROKEN.keys() - set(broken)
+    started = ask(command=[*COMMAND, how, *off])[0]
+    there = set(LAYERS) - set(off) - (set() if has_namespaces() else {"namespaces"})
+    held = {words for words, (_, guards) in PROMISES.items() if guards & there}
+    if os.geteuid() != 0 and "namespaces" not in there:
+        held.add("no privileges")  # there are none to keep
+    assert set(started.sandbox) == held
     told = [words for words in started.missing if not words.startswith("here is no ")]
-    assert set(told) == {BROKEN[words] for words in broken}
-    assert len(started.missing) - len(told) == (how == "without")
+    assert set(told) == {broken for words, (broken, _) in PROMISES.items() if words not in held}
 
 
 @needs_landlock
@@ -181,3 +193,58 @@ def test_that_a_worker_that_takes_too_much_is_stopped(what, said):
     limits = Limits(memory_bytes=GIB, seconds=60, disk_bytes=32 << 20, threads=100)
     last = list(Job(Do(what=what), limits, command=COMMAND))[-1]
     assert said in last.reason
+
+
+NOBODY = 65534
+OPEN = {"own folder", "named file", "named folder", "thread"}
+
+
+def a_python_for_everybody() -> str | None:
+    """One that a user without rights can start, of the same version: its packages are ours."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        asked = [python, "-c", "import sys; print(sys.version_info[:2])"]
+        try:
+            done = subprocess.run(
+                asked, capture_output=True, text=True, check=False, user=NOBODY, group=NOBODY, cwd="/"
+            )
+        except OSError:
+            continue
+        if done.stdout.strip() == str(sys.version_info[:2]):
+            return python
+    return None
+
+
+@needs_landlock
+@pytest.mark.skipif(os.geteuid() != 0, reason="whoever runs this is an ordinary user already")
+def test_that_an_ordinary_user_has_the_same_sandbox(tmp_path_factory):
+    python = a_python_for_everybody()
+    if python is None:
+        pytest.skip("no Python here that an ordinary user may start")
+    packages = next(path for path in sys.path if path.endswith("site-packages"))
+    done = subprocess.run(
+        [python, str(Path(__file__).with_name("as_user.py")), "nothing", "namespaces", "landlock+namespaces"],
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": f"{Path(__file__).parents[2]}:{packages}",
+            "HOME": "/nonexistent",
+            "TMPDIR": "/tmp",
+        },
+        capture_output=True,
+        text=True,
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        cwd="/",
+        check=False,
+    )
+    if "Permission denied" in done.stderr:
+        pytest.skip("the tests lie where an ordinary user may not read")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["reports"]["nothing"] == told["reports"]["namespaces"] == list(PROMISES)
+    assert set(PROMISES) - set(told["reports"]["landlock+namespaces"]) == {
+        "reads only its libraries and the model",
+        "writes only in its own folder",
+    }
+    assert {way for way, outcome in told["ways"].items() if outcome == "it worked"} == OPEN
+    assert {way for way, outcome in told["ways"].items() if outcome == "PermissionError"} == told["ways"].keys() - OPEN

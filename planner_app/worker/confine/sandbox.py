@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import planner_app
-from planner_app.worker.confine import landlock, probes, seccomp
+from planner_app.worker.confine import landlock, namespaces, probes, seccomp
 from planner_app.worker.confine import syscalls as kernel
 
 SYSTEM = tuple("/usr /bin /lib /lib32 /lib64 /nix/store /gnu/store".split())
@@ -53,7 +53,10 @@ def apply(reads: tuple[str, ...], writes: str, *, gpu: bool = False, execute: bo
         late.append("put on after threads were started, which stay free")
     # Found out before the filter: what can be asked of /proc and the environment afterwards is less.
     promises = tuple(probes.promises(writes, execute=execute))
+    reachable = (*reads, *_python())
     layers: dict[str, Callable[[], object]] = {
+        # Not around GPUs: drivers and what they talk to are somebody else's, and differ.
+        **({} if gpu else {"namespaces": lambda: namespaces.apply(reachable, writes)}),
         "Landlock": lambda: landlock.apply(_rules(reads, writes, gpu=gpu, execute=execute)),
         "capabilities": kernel.drop_capabilities,
         "seccomp": lambda: seccomp.apply(execute=execute),

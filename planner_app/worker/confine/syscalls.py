@@ -28,6 +28,19 @@ def prctl(option: int, value: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
+def unshare(flags: int) -> None:
+    if _libc.unshare(ctypes.c_int(flags)) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    names = [os.fsencode(name) or None for name in (source, target, kind)]
+    if _libc.mount(*names, ctypes.c_ulong(flags), os.fsencode(options) or None) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), target)
+
+
 def capabilities() -> int:
     """Those in effect, as bits."""
     sets = _capabilities()

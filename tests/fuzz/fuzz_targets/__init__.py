@@ -9,8 +9,20 @@ run(data)       reads one; answers "read", or why not. Anything that must not ha
 import importlib
 from types import ModuleType
 
-MODELS = ("model_archive", "model_config", "model_weights", "model_hdf5", "model_savedmodel", "model_rebuild")
-OTHERS = "python_code plan trace measurement calibrations searches settings log devices prices events requests".split()
+MODELS = (
+    "model_archive",
+    "model_config",
+    "model_weights",
+    "model_hdf5",
+    "model_savedmodel",
+    "model_types",
+    "model_schema",
+    "model_rebuild",
+)
+OTHERS = (
+    *"python_code plan plan_schema trace measurement calibrations searches settings".split(),
+    *"log devices prices events requests".split(),
+)
 NAMES = (*MODELS, *OTHERS)
 
 
