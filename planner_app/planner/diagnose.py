@@ -11,7 +11,7 @@ from planner_app.core.doctor.comparison import Comparison, batch_of, compare
 from planner_app.core.estimate.estimate import estimate
 from planner_app.core.hardware.device import Device, cpu_device, custom_device
 from planner_app.core.model.description import ModelDescription
-from planner_app.core.model.setup import Jit, Setup
+from planner_app.core.model.setup import Jit, Precision, Setup
 from planner_app.errors import Cancelled, DeviceError, PlannerError
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.files.logs import diagnosed_stream
@@ -87,9 +87,11 @@ def beside_model(
     """
     if not found.kind.on_device or found.framework == Framework.PYTORCH:
         return None
-    told = None if batch_known else batch_of(found, description)
-    if told is not None:
-        setup = setup.with_batch(told * setup.gpus * setup.accumulate)
+    told = None
+    if not batch_known:
+        told = batch_of(found, description) or found.batch
+        if told is not None:
+            setup = filled_in(setup, found, description)
     setup = as_in_log(setup, found)
     where = device or device_in_log(found)
     need = planner.need(setup, where, on_progress=on_progress, cancelled=cancelled)
@@ -108,10 +110,14 @@ def as_in_log(setup: Setup, found: Diagnosis) -> Setup:
 
 
 def filled_in(setup: Setup, found: Diagnosis, description: ModelDescription) -> Setup:
-    """A setup with what the log tells of it: the batch, off the failed tensor's shape, and XLA."""
+    """A setup with what the log tells of it: the batch, off the failed tensor's shape or named, precision, and XLA."""
     told = batch_of(found, description)
     if told is not None:
         setup = setup.with_batch(told * setup.gpus * setup.accumulate)
+    elif found.batch is not None and found.batch >= setup.gpus * setup.accumulate:
+        setup = setup.with_batch(found.batch)
+    if found.precision in list(Precision):
+        setup = replace(setup, precision=Precision(found.precision))
     jit = as_in_log(replace(setup, jit=Jit.AUTO), found).jit
     return setup if jit is Jit.AUTO else replace(setup, jit=jit)
 

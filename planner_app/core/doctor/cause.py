@@ -20,6 +20,8 @@ SHARED_BELOW = 0.8
 OTHERS_SHARE = 0.25
 # An allocator of a GPU that may take less than this was given what others left, or was limited by its user.
 LITTLE_BYTES = 256 << 20
+# No GPU on sale in 2026 has more.
+LARGEST_GPU_BYTES = 432 << 30
 HOST_ALLOCATORS = ("cpu", "mklcpu", "mkl_cpu", "cuda_host_bfc", "gpu_host_bfc", "cpu_bfc", "xla_cpu")
 
 Capacity = Callable[[str], int | None]
@@ -44,6 +46,8 @@ def cause_of(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | 
         return Cause(Kind.XLA)
     if (shared := _shared(report, numbers, seen, capacity)) is not None:
         return Cause(Kind.OTHER_PROCESS, shared)
+    if report.requested and report.requested > LARGEST_GPU_BYTES:
+        return Cause(Kind.TOO_LARGE)
     if numbers.limit_bytes and report.requested and report.requested > numbers.limit_bytes:
         return Cause(Kind.XLA if report.xla else Kind.COPIED_ARRAY if _whole_array(report) else Kind.TOO_LARGE)
     if _refused_by_driver(report, numbers, seen):

@@ -87,7 +87,7 @@ def compare(
 
 def _at_the_setup(diagnosis: Diagnosis, estimated: Estimate, limit: int | None, from_log: bool) -> list[str]:
     batch = estimated.setup.per_gpu_batch
-    source = ", which the failed tensor's shape tells," if from_log else ""
+    source = ", which the log tells," if from_log else ""
     band = f"{format_bytes(estimated.low_bytes)} to {format_bytes(estimated.high_bytes)}"
     said = [f"At batch {batch} on each GPU{source} the estimate is {format_bytes(estimated.peak_bytes)} ({band})."]
     if limit is None:

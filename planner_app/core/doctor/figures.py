@@ -79,7 +79,9 @@ def _announced(report: Report, seen: Seen) -> int | None:
     found = [device.limit_bytes for device in seen.devices if device.device == report.device]
     if found:
         return found[-1]
-    return seen.devices[0].limit_bytes if len(seen.devices) == 1 and not report.device else None
+    if len(seen.devices) == 1 and not report.device:
+        return seen.devices[0].limit_bytes
+    return seen.base_limit
 
 
 def _tensor_bytes(report: Report) -> int | None:

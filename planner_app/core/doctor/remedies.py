@@ -22,6 +22,7 @@ WITHOUT_BATCH = (
     'Keep fewer activations: mixed precision (keras.config.set_dtype_policy("mixed_bfloat16")), keras.RematScope.',
 )
 KERAS_ONLY = "Estimates and advice of this program are for Keras models; of PyTorch it knows this message only."
+BROADCAST = "Look for an array that became larger than meant: [n, 1] with [1, n] makes n x n numbers."
 GIB = 1 << 30
 
 
@@ -78,6 +79,8 @@ def _of_too_large(told: Told) -> Iterator[str]:
             "so take far less."
         )
     yield "Split that layer or its input: no setting of the allocator can help."
+    if not told.place.layer:
+        yield BROADCAST
     yield ADVISE
 
 
@@ -130,9 +133,13 @@ def _of_term(told: Told) -> str:
 def _of_jax(told: Told) -> Iterator[str]:
     if told.kind is Kind.FRAGMENTED:
         yield "Let JAX take the memory at once (no XLA_PYTHON_CLIENT_PREALLOCATE=false): one region, fewer pieces."
+    if told.kind is Kind.TOO_LARGE:
+        yield BROADCAST
     if not told.batch_is_one:
         yield "Use a smaller batch, and add up gradients over several if the update must stay the same."
     yield "jax.checkpoint (jax.remat) around blocks computes activations again instead of keeping them."
+    if told.kind is Kind.TOO_LARGE:
+        return
     yield "donate_argnums for parameters and optimizer state lets the step write over them instead of copying."
     if not told.report.space and told.report.sign != "async_failed":
         yield "JAX takes 75 % of a GPU by default: XLA_PYTHON_CLIENT_MEM_FRACTION=.95, set before the import, is more."

@@ -10,6 +10,7 @@ from planner_app.core.estimate.breakdown import Term
 from planner_app.units import format_bytes
 
 MANY_ALIKE = 3
+NEXT_TO_NOTHING = 0.01
 PINNED = ("cuda_host_bfc", "gpu_host_bfc")
 # A request below this fails only where memory was full before it.
 SMALL_BYTES = 64 << 20
@@ -95,8 +96,8 @@ def tell(told: Told, device: str) -> str:
         case _ if told.framework is Framework.PYTORCH:
             return _pytorch(told, where)
         case Kind.TOO_LARGE:
-            whole = format_bytes(numbers.limit_bytes or 0)
-            return f"{where}: {told.who} asked for {wanted} in one piece, more than all {whole} that there are."
+            whole = f"all {format_bytes(numbers.limit_bytes)} that there are" if numbers.limit_bytes else "any GPU has"
+            return f"{where}: {told.who} asked for {wanted} in one piece, more than {whole}."
         case Kind.FRAGMENTED:
             largest = f" ({format_bytes(numbers.largest_bytes)} at most)" if numbers.largest_bytes is not None else ""
             free = format_bytes(numbers.free_bytes or 0)
@@ -117,6 +118,11 @@ def tell(told: Told, device: str) -> str:
         case Kind.XLA if report.space:
             room = format_bytes(numbers.limit_bytes or 0)
             return f"The TPU's memory ({report.space}) is too small: the compiled program wants {wanted} of {room}."
+        case Kind.XLA if (
+            numbers.limit_bytes and (report.requested or 0) > numbers.limit_bytes and not numbers.in_use_bytes
+        ):
+            room = format_bytes(numbers.limit_bytes)
+            return f"{where} ran out of memory: a program compiled by XLA asked for {wanted}, more than all {room}."
         case Kind.XLA if told.framework is Framework.JAX:
             return f"{where} ran out of memory: a program that JAX compiled asked for {wanted}{left}."
         case Kind.XLA:
@@ -127,7 +133,7 @@ def tell(told: Told, device: str) -> str:
             smallest = f" ({wanted} at least)" if report.requested else ""
             return f"{where} ran out of memory: for {told.who} no kernel of cuDNN found room for its scratch{smallest}."
         case _ if report.requested is None and numbers.wanted_bytes is None and not report.copied:
-            return f"{where} ran out of memory{left}."
+            return f"{where} ran out of memory{f' for {told.who}' if told.place.operation else ''}{left}."
         case _ if report.copied:
             return f'{where} had no room for a copy from the host: that is what "Dst tensor is not initialized" means.'
         case _:
@@ -233,8 +239,9 @@ def _what(told: Told) -> list[str]:
             "More was free than was asked for: not in one piece, or a limit stood in the way (a fraction, Windows "
             "Subsystem for Linux)."
         )
-    if told.kind is Kind.TOO_LARGE and not told.numbers.in_use_bytes:
-        lines.append("Nothing else was in use: this one request alone is too large.")
+    in_use, limit = told.numbers.in_use_bytes, told.numbers.limit_bytes
+    if told.kind is Kind.TOO_LARGE and in_use is not None and limit and in_use <= limit * NEXT_TO_NOTHING:
+        lines.append("Next to nothing else was in use: this one request alone is too large.")
     if report.shape is not None and not report.xla:
         sizes = " x ".join(map(str, report.shape)) or "a single number"
         kind = f", of {report.dtype}" if report.dtype else ""

@@ -30,7 +30,7 @@ def run(data: bytes) -> str:
     half = len(data) // 2
     found = diagnosed([data[:half], data[half:]], layers=("encoder/dense", "conv"))
     page = io.StringIO()
-    show(found, None, Console(file=page, width=100))
+    show(found, Console(file=page, width=100))
     shown(page.getvalue().replace("\n", " "))
     msgspec.json.encode(as_json(found, None))
     return found.verdict if found.kind is Kind.NONE else READ

@@ -132,6 +132,12 @@ def hbm(gathering: Gathering, found: Found, line: Line) -> None:
     report.space, report.xla = text_of(found, "space"), True
 
 
+def arguments(gathering: Gathering, found: Found, line: Line) -> None:
+    """XLA's scheduler knows what the device has."""
+    gathering.seen.base_limit = number_of(found, "limit")
+    gathering.seen.note("arguments", line)
+
+
 def xla_part(gathering: Gathering, found: Found, line: Line) -> None:
     report, size = gathering.last(), bytes_of(found, "size")
     if (
@@ -178,5 +184,8 @@ HANDLERS = {
         handler.__name__: handler
         for handler in (oom, kernel, unshaped, node, eager, wrapped, made, during, usage, holder, copy, copy_of)
     },
-    **{handler.__name__: handler for handler in (xla, suboptimal, hbm, xla_part, xla_buffer, xla_operator, xla_shape)},
+    **{
+        handler.__name__: handler
+        for handler in (xla, suboptimal, hbm, arguments, xla_part, xla_buffer, xla_operator, xla_shape)
+    },
 }

@@ -66,6 +66,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule("kernel", "OP_REQUIRES failed at ", r"(?P<file>[\w./]{1,120}+:\d{1,9}+)"),
     rule("unshaped", "failed to allocate memory", before=r"(?:^|\W)$"),
+    rule("unshaped", "OOM when allocating tensor with shape"),  # 0.x wrote the sizes on lines of their own
     rule("unshaped", "SameWorkerRecvDone unable to allocate output tensor"),
     rule("unshaped", "unable to allocate function argument"),
     rule("unshaped", "Ran out of GPU memory"),
@@ -103,6 +104,11 @@ RULES: tuple[Rule, ...] = (
     rule("xla_operator", 'op_name="', r'(?P<op>[^"]{1,300}+)', before=r"Operator: .{0,80}$"),
     rule("xla_shape", "Shape: ", r"(?P<dtype>\w{1,20}+)\[(?P<shape>[\d,]{0,200}+)\]", before=r"^\W*$"),
     rule("xla_on", "Compiled cluster using XLA!"),
+    rule(
+        "arguments",
+        "input/output arguments (",
+        r"(?P<size>\d{1,20}+)\) exceeds the base limit \((?P<limit>\d{1,20}+)\)",
+    ),
     rule("hbm", "Used ", r"@size@ of @limit@ (?P<space>hbm|vmem|smem|sflag)\b", before=r"in memory space \w{1,20}\. $"),
     # PyTorch.
     rule("torch", " out of memory. Tried to allocate ", r"@size@", before=r"(?P<platform>CUDA|HIP|XPU)$"),

@@ -128,6 +128,7 @@ class Seen:
     workspace: list[int] = field(default_factory=list)
     free_at_start: tuple[int, int] | None = None
     total_at_start: int | None = None
+    base_limit: int | None = None
     processes: list[tuple[int, str, int]] = field(default_factory=list)
     retraced: tuple[int, int] | None = None
     progress: Progress = Progress()
