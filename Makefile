@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: dist dist-test bundle bundle-test icons deb
-.PHONY: help run commands test lint style types imports format accuracy pictures samples man bench fuzz kills writes soak reliability clean distclean
+.PHONY: help run commands test lint style types imports format accuracy pictures samples man bench fuzz kills writes soak reliability equality disturbances clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,12 @@ soak: $(READY) ## hundreds of random operations on the app without a screen; not
 
 reliability: $(READY) ## the README's table of long runs, out of tests/reliability/results
 	$(BIN)/python tests/reliability/report.py
+
+equality: $(READY) ## training under plans held against Keras' fit, in every way that counts; minutes
+	$(BIN)/python tests/train/equality.py
+
+disturbances: $(READY) ## training that runs out of memory or is killed, at every moment, under plimsoll run; minutes
+	$(BIN)/python tests/train/disturbances.py
 
 dist: $(PACKAGERS) ## wheel and source archive, in dist/
 	$(BIN)/python -m build --outdir dist .

@@ -12,8 +12,18 @@ plan.fit(model, dataset, epochs=3, callbacks=[plan.watch()])
 
 from planner_app.errors import PlanError
 from planner_app.train.feasibility import fits
+from planner_app.train.fitting import fitting, plan_for
 from planner_app.train.notes import PlanWarning
 from planner_app.train.plan import TrainingPlan, load_plan
 from planner_app.train.recover.supervise import supervise
 
-__all__ = ["PlanError", "PlanWarning", "TrainingPlan", "fits", "load_plan", "supervise"]
+__all__ = [
+    "PlanError",
+    "PlanWarning",
+    "TrainingPlan",
+    "fits",
+    "fitting",
+    "load_plan",
+    "plan_for",
+    "supervise",
+]

@@ -1,4 +1,4 @@
-"""Whether a plan can be kept here and now: the same model, such a device, enough of it free."""
+"""Whether a plan can be kept here and now: the same model, a device of that kind, enough of it free."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,11 @@ def _device(plan: "TrainingPlan") -> Iterator[str]:
             yield f"The plan needs {format_bytes(need)} of memory, and this machine has {format_bytes(free)} free."
         return
     local = plan.entry.gpus // plan.hosts
+    if not plan.gpus:
+        yield (
+            f"The plan is for {plan.entry.device.name}, and this machine shows no GPU: look at nvidia-smi and "
+            "CUDA_VISIBLE_DEVICES, or load a plan for the CPU."
+        )
     for gpu in plan.gpus[:local]:
         if gpu.free_bytes is None or rung.peak.device_bytes <= gpu.free_bytes:
             continue

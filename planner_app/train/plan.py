@@ -262,11 +262,25 @@ class TrainingPlan:
 
         return predict(self, model, x, batch_size, verbose, steps, callbacks)
 
-    def watch(self, report: str | Path | None = None) -> Any:
-        """A callback that holds the live peak against the plan, warns of drift and leaks, and writes a run report."""
+    def watch(
+        self,
+        report: str | Path | None = None,
+        *,
+        tensorboard: str | Path | None = None,
+        csv: str | Path | None = None,
+        verbose: bool = True,
+    ) -> Any:
+        """A callback that holds the live peak against the plan, and warns of drift and leaks.
+
+        Args:
+            report: A file for a measurement, which the app opens and `plimsoll calibrate` reads.
+            tensorboard: A folder for TensorBoard: peak, planned peak and band, memory between steps, after each update.
+            csv: A file for the same as a table.
+            verbose: Whether a line is shown after each epoch, and a comparison by term at the end.
+        """
         from planner_app.train.observe.watch import make_watch
 
-        return make_watch(self, report)
+        return make_watch(self, report, tensorboard, csv, verbose)
 
     def descend(self) -> Rung:
         """The next rung, which needs less.

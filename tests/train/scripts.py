@@ -163,6 +163,130 @@ def script_pieces(path: str, report: str) -> dict[str, Any]:
     return found
 
 
+def script_arguments(path: str) -> dict[str, Any]:
+    """What `fit`, `evaluate` and `predict` take, each held against Keras' own."""
+    import numpy as np
+
+    plan = load_plan(path)
+    plan.strategy  # noqa: B018 -- before TensorFlow does anything else
+    import keras
+    import tensorflow as tf
+
+    x, y = data(65)
+    half = {"left": x[:, :8], "right": x[:, 8:]}
+    labels = (y[:, 0] > 0.5).astype("int32")
+
+    class Items(keras.utils.PyDataset):
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, n: int) -> Any:
+            return x[n * 20 : (n + 1) * 20], y[n * 20 : (n + 1) * 20]
+
+    class Own(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(TARGETS)
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+    def simple() -> Any:
+        return keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(TARGETS)])
+
+    def two_inputs() -> Any:
+        inputs = {"right": keras.Input((FEATURES - 8,), name="right"), "left": keras.Input((8,), name="left")}
+        return keras.Model(inputs, keras.layers.Dense(TARGETS)(keras.layers.Concatenate()(list(inputs.values()))))
+
+    def classes() -> Any:
+        return keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(2, activation="softmax")])
+
+    def generator() -> Any:
+        return ((x[n : n + 20], y[n : n + 20]) for n in range(0, 60, 20))
+
+    def dataset(*parts: Any) -> Any:
+        return tf.data.Dataset.from_tensor_slices(parts)
+
+    batch = plan.global_batch
+    # name: the model, what plan.fit takes, and what Keras' fit takes for the same
+    cases: dict[str, tuple[Any, Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]] = {
+        "65 samples on two devices": (simple, lambda: {"x": x, "y": y}, lambda: {"x": x, "y": y}),
+        "batch_size": (simple, lambda: {"x": x, "y": y, "batch_size": 7}, lambda: {"x": x, "y": y}),
+        "class_weight": (
+            classes,
+            lambda: {"x": x, "y": labels, "class_weight": {0: 1, 1: 4}},
+            lambda: {"x": x, "y": labels, "class_weight": {0: 1, 1: 4}},
+        ),
+        "validation_split": (
+            simple,
+            lambda: {"x": x, "y": y, "validation_split": 0.3, "validation_batch_size": 5},
+            lambda: {"x": x, "y": y, "validation_split": 0.3, "validation_batch_size": 5},
+        ),
+        "validation_freq": (
+            simple,
+            lambda: {"x": x, "y": y, "validation_data": [x[:30], y[:30]], "validation_freq": [2]},
+            lambda: {"x": x, "y": y, "validation_data": [x[:30], y[:30]], "validation_freq": [2]},
+        ),
+        "generator": (simple, lambda: {"x": generator(), "epochs": 1}, lambda: {"x": x[:60], "y": y[:60], "epochs": 1}),
+        "PyDataset": (simple, lambda: {"x": Items(), "shuffle": False}, lambda: {"x": x[:60], "y": y[:60]}),
+        "dict inputs": (
+            two_inputs,
+            lambda: {"x": dataset(half, y).batch(13)},
+            lambda: {"x": half, "y": y},
+        ),
+        "dict samples": (two_inputs, lambda: {"x": dataset(half, y)}, lambda: {"x": half, "y": y}),
+        "samples for a subclass": (Own, lambda: {"x": dataset(x, y)}, lambda: {"x": x, "y": y}),
+        "batches for a subclass": (Own, lambda: {"x": dataset(x, y).batch(13)}, lambda: {"x": x, "y": y}),
+    }
+    found: dict[str, Any] = {}
+    for name, (build, ours, theirs) in cases.items():
+        histories = []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for given, by_plan in ((ours(), True), (theirs(), False)):
+                keras.utils.set_random_seed(3)
+                options = {"epochs": 2, "verbose": 0, "shuffle": False, **given}
+                if by_plan:
+                    with plan.scope():
+                        model = build()
+                        model.compile("sgd", **_loss(name), **plan.compile_options())
+                    histories.append(plan.fit(model, **options).history)
+                    trained = model
+                else:
+                    model = build()
+                    model.compile("sgd", **_loss(name))
+                    histories.append(model.fit(**{"batch_size": batch, **options}).history)
+        said = [str(each.message) for each in caught if each.category is PlanWarning]
+        found[name] = {"plan": histories[0], "keras": histories[1], "said": said}
+        if name == "65 samples on two devices":
+            scores = (
+                plan.evaluate(trained, x, y, verbose=0, batch_size=16),
+                model.evaluate(x, y, verbose=0, batch_size=16),
+            )
+            found["evaluate"] = {"plan": {"values": scores[0]}, "keras": {"values": scores[1]}, "said": []}
+            guesses = plan.predict(trained, x, verbose=0), model.predict(x, verbose=0)
+            found["predict"] = {
+                "plan": {"values": np.ravel(guesses[0]).tolist()},
+                "keras": {"values": np.ravel(guesses[1]).tolist()},
+                "said": [],
+            }
+    with plan.scope():
+        model = simple()
+        model.compile("sgd", "mse")
+    before = int(model.optimizer.iterations.numpy())
+    seen: list[int] = []
+    counting = keras.callbacks.LambdaCallback(on_train_batch_end=lambda step, logs: seen.append(step))
+    plan.fit(model, dataset(x, y).batch(20).repeat(), steps_per_epoch=3, verbose=0, callbacks=[counting])
+    found["steps"] = {"updates": int(model.optimizer.iterations.numpy()) - before, "seen": seen}
+    return found
+
+
+def _loss(case: str) -> dict[str, Any]:
+    if case == "class_weight":
+        return {"loss": "sparse_categorical_crossentropy", "weighted_metrics": ["accuracy"]}
+    return {"loss": "mse", "metrics": ["mae"]}
+
+
 if __name__ == "__main__":
     answer = globals()[f"script_{sys.argv[1]}"](**json.loads(sys.argv[2]))
     sys.stdout.write(f"ANSWER {json.dumps(answer)}\n")

@@ -32,7 +32,7 @@ def _matched(inputs: Any, model: Any) -> tuple[list[Tensor], list[Tensor]]:
     expected = [Tensor(str(each.name), tuple(each.shape)) for each in getattr(model, "inputs", None) or ()]
     if not expected:
         built = getattr(model, "_build_shapes_dict", None) or {}
-        shapes = [tuple(shape) for shape in tf.nest.flatten_up_to(built, built) if _is_shape(shape)]
+        shapes = [tuple(shape) for shape in built.values() if _is_shape(shape)]
         expected = [Tensor(f"input {n}", shape) for n, shape in enumerate(shapes)] if len(shapes) == 1 else []
     if isinstance(inputs, Mapping):
         wanted = getattr(model, "_inputs_struct", None)

@@ -1,7 +1,8 @@
-"""`plan.watch()`: holds what TensorFlow's allocator says while training against the plan, and writes it down."""
+"""`plan.watch()`: holds what TensorFlow's allocator says while training against the plan, shows and writes it down."""
 
 import platform
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -9,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
+from keras.src.utils import io_utils
 
 from planner_app import __version__
 from planner_app.core.measure.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
 from planner_app.core.plan.plan import DeviceKind
 from planner_app.train.notes import note
+from planner_app.train.observe.outputs import CsvOutput, Line, Output, Planned, TensorBoardOutput
+from planner_app.train.observe.terms import Term, compared
 from planner_app.units import format_bytes
 
 if TYPE_CHECKING:
@@ -26,21 +30,36 @@ LEAK_STEPS = 20  # each with more between steps than the one before, and never l
 LEAK_BYTES = 1 << 20  # over them
 
 
-def make_watch(plan: "TrainingPlan", report: str | Path | None) -> "Watch":
-    return Watch(plan, Path(report) if report is not None else None)
+def make_watch(
+    plan: "TrainingPlan",
+    report: str | Path | None,
+    tensorboard: str | Path | None,
+    csv: str | Path | None,
+    verbose: bool,
+) -> "Watch":
+    first = not plan.worker  # of several hosts
+    outputs: list[Output] = []
+    if tensorboard is not None and first:
+        outputs.append(TensorBoardOutput(Path(tensorboard)))
+    if csv is not None and first:
+        outputs.append(CsvOutput(Path(csv)))
+    return Watch(plan, Path(report) if report is not None else None, outputs, verbose and first)
 
 
 class Watch(keras.callbacks.Callback):  # type: ignore[misc]
-    """Warns once of drift and once of a leak. Works in `model.fit` too.
+    """A line at the end of each epoch; a warning once of drift and once of a leak. Works in `model.fit` too.
 
     Attributes:
         peak_bytes: The highest peak of the steps on the current rung, of the device that needs most.
         steps: On the current rung; of a long run, evenly spread.
     """
 
-    def __init__(self, plan: "TrainingPlan", report: Path | None) -> None:
+    def __init__(
+        self, plan: "TrainingPlan", report: Path | None, outputs: Sequence[Output] = (), verbose: bool = True
+    ) -> None:
         super().__init__()
-        self._plan, self._report = plan, report
+        self._plan, self._report, self._outputs, self._verbose = plan, report, outputs, verbose
+        self._epoch = self._epoch_peak = self._update = 0
         self._said: set[str] = set()
         self._devices: list[str] = []
         self._begun = 0.0
@@ -83,12 +102,53 @@ class Watch(keras.callbacks.Callback):  # type: ignore[misc]
         peak, current = (max(info[key] for info in found.values()) for key in ("peak", "current"))
         self.peak_bytes = max(self.peak_bytes, peak)
         self._keep(found)
+        self._epoch_peak = max(self._epoch_peak, peak)
+        self._write(peak, current)
         if self._count > WARM_UP:
             self._watch_peak(peak)
             self._watch_leak(current)
         self._last = current
 
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self._epoch, self._epoch_peak = epoch, 0
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        for output in self._outputs:
+            output.flush()
+        if self._verbose and self._epoch_peak:
+            planned = self._planned
+            io_utils.print_msg(
+                f"memory in epoch {epoch + 1}: {format_bytes(self._epoch_peak)} at the peak, planned "
+                f"{format_bytes(planned.expected_bytes)} ({format_bytes(planned.low_bytes)} to "
+                f"{format_bytes(planned.high_bytes)}), rung {self._plan.rung}"
+            )
+
+    @property
+    def _planned(self) -> Planned:
+        peak, replicas = self._plan.current.peak, self._replicas_in_one
+        return Planned(peak.expected_bytes * replicas, peak.low_bytes * replicas, peak.high_bytes * replicas)
+
+    def _write(self, peak: int, current: int) -> None:
+        self._update += 1
+        if self._outputs:
+            seconds = time.monotonic() - self._begun
+            line = Line(self._update, self._epoch, self._plan.rung, peak, current, self._planned, seconds)
+            for output in self._outputs:
+                output.write(line)
+
+    def comparison(self) -> list[Term]:
+        """What the steps took beside what the plan expects, by term: what stays between steps, and what comes and goes.
+
+        Weights, optimizer state and sums of gradients are known exactly; what the plan expects of the rest is the
+        difference to its peak.
+        """
+        return compared(self.model, self._plan, self._planned, self.steps, self.peak_bytes, self._replicas_in_one)
+
     def on_train_end(self, logs: Any = None) -> None:  # noqa: ARG002
+        for output in self._outputs:
+            output.close()
+        if self._verbose and self.steps:
+            io_utils.print_msg("memory by term: " + "; ".join(map(str, self.comparison())))
         if self._report is not None and not self._plan.worker:
             from planner_app.errors import PlannerError
             from planner_app.files.kept.measurements import write_measurement
@@ -141,8 +201,7 @@ class Watch(keras.callbacks.Callback):  # type: ignore[misc]
             self.steps, self._every = self.steps[1::2], self._every * 2
 
     def _watch_peak(self, peak: int) -> None:
-        planned, replicas = self._plan.current.peak, self._replicas_in_one
-        expected, high = planned.expected_bytes * replicas, planned.high_bytes * replicas
+        expected, high = self._planned.expected_bytes, self._planned.high_bytes
         if peak > high * DRIFT:
             self._once(
                 "drift",

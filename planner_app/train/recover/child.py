@@ -83,15 +83,15 @@ class TrainingProcess:
 
     def _read(self) -> None:
         assert self._popen.stderr is not None
-        source = self._popen.stderr.fileno()
-        while data := os.read(source, READ_BYTES):
-            with suppress(OSError, ValueError):
-                sys.stderr.buffer.write(data)
-                sys.stderr.buffer.flush()
-            self._tail.append(data)
-            self._tail_bytes += len(data)
-            while self._tail_bytes - len(self._tail[0]) > TAIL_BYTES:
-                self._tail_bytes -= len(self._tail.popleft())
+        with self._popen.stderr as source:
+            while data := os.read(source.fileno(), READ_BYTES):
+                with suppress(OSError, ValueError):
+                    sys.stderr.buffer.write(data)
+                    sys.stderr.buffer.flush()
+                self._tail.append(data)
+                self._tail_bytes += len(data)
+                while self._tail_bytes - len(self._tail[0]) > TAIL_BYTES:
+                    self._tail_bytes -= len(self._tail.popleft())
 
 
 def _die_with_parent() -> None:
