@@ -53,7 +53,9 @@ class Fresh:
     def take(self, request: Request, limits: Limits, cancelled: threading.Event) -> tuple[Child, bool]:
         if cancelled.is_set():
             raise Cancelled
-        return Child(self._command or worker_command(), limits, gpu=request.gpu, more=request.environment()), False
+        command = self._command or worker_command()
+        file = request.hands_over()
+        return Child(command, limits, gpu=request.gpu, more=request.environment(), file=file), False
 
     def give_back(self, child: Child, last: Finished | Failed | None) -> None:
         child.end(LEAVE_SECONDS if last else 0.0)

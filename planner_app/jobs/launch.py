@@ -13,6 +13,7 @@ from planner_app.jobs.protocol import Limits
 PYTHON_VARIABLE = python.VARIABLE
 SCRATCH_VARIABLE = "PLIMSOLL_SCRATCH"
 LIFELINE_VARIABLE = "PLIMSOLL_LIFELINE"
+FILE_VARIABLE = "PLIMSOLL_FILE"  # the number of a file that is handed over open
 WORKER = Path(planner_app.__file__).parent / "worker" / "__main__.py"
 
 

@@ -4,10 +4,11 @@ import contextlib
 import os
 import selectors
 import signal
+import stat
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from planner_app.errors import WorkerError
 from planner_app.files.writing import reason
@@ -30,11 +31,19 @@ class Child:
     """A worker that runs, or did. Used by one thread at a time, but for `kill`."""
 
     def __init__(
-        self, command: Sequence[str], limits: Limits, *, gpu: bool = False, more: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        limits: Limits,
+        *,
+        gpu: bool = False,
+        more: Mapping[str, str] | None = None,
+        file: str | None = None,
     ) -> None:
+        """`file` is handed over open, if there is a regular file of that name."""
         self._scratch = _own_folder()
         try:
-            self._popen, self._lifeline = _start(command, self._scratch, gpu, more)
+            with _opened(file) as handed:
+                self._popen, self._lifeline = _start(command, self._scratch, gpu, more, handed)
         except OSError as error:
             self._scratch.remove()
             raise WorkerError(f"The worker {command[0]!r} could not be started: {error.strerror}.") from error
@@ -189,6 +198,21 @@ class Child:
         self._scratch.remove()
 
 
+@contextlib.contextmanager
+def _opened(file: str | None) -> Iterator[tuple[int, ...]]:
+    """Its number, or none: what can't be opened here the child will say more about."""
+    descriptor = None
+    with contextlib.suppress(OSError, ValueError):
+        if file is not None:
+            descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
+    try:
+        regular = descriptor is not None and stat.S_ISREG(os.fstat(descriptor).st_mode)
+        yield (descriptor,) if regular and descriptor is not None else ()
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 def _own_folder() -> scratch.Scratch:
     try:
         if not _swept.is_set():
@@ -203,13 +227,14 @@ def _own_folder() -> scratch.Scratch:
 
 
 def _start(
-    command: Sequence[str], folder: scratch.Scratch, gpu: bool, more: Mapping[str, str] | None
+    command: Sequence[str], folder: scratch.Scratch, gpu: bool, more: Mapping[str, str] | None, handed: tuple[int, ...]
 ) -> tuple[subprocess.Popen[bytes], int]:
     """The process, and the end of a pipe that says we live: when it closes, whatever closed it, the child dies.
 
     PR_SET_PDEATHSIG would do so when the *thread* that started the child ends, and a warm worker outlives threads.
     """
     theirs, ours = os.pipe()
+    given = {launch.FILE_VARIABLE: str(handed[0])} if handed else {}
     try:
         process = subprocess.Popen(
             command,
@@ -218,8 +243,8 @@ def _start(
             stderr=subprocess.PIPE,
             bufsize=0,
             start_new_session=True,
-            pass_fds=(theirs,),
-            env=launch.environment(folder.home, theirs, gpu=gpu, more=more),
+            pass_fds=(theirs, *handed),
+            env=launch.environment(folder.home, theirs, gpu=gpu, more=more) | given,
         )
     except BaseException:
         os.close(ours)

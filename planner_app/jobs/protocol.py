@@ -77,6 +77,10 @@ class Request(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
         """Files and folders of the user's that the child may read; nothing else of theirs."""
         return ()
 
+    def hands_over(self) -> str | None:
+        """A file that the child is given open, so that what it reads is what was there when it was asked."""
+        return None
+
 
 class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Read and check a model file, without TensorFlow. Answers with a `CheckedModel`."""
@@ -95,6 +99,9 @@ class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     path: str
     custom: str | None = None
     trust: tuple[str, ...] = ()
+
+    def hands_over(self) -> str | None:
+        return None if self.path.endswith(".py") or _file_of(self.path) != self.path else self.path
 
     def environment(self) -> Mapping[str, str]:
         return {"OPENBLAS_NUM_THREADS": "1"}  # NumPy's would take memory for each core of the machine

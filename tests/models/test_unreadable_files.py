@@ -11,18 +11,23 @@ from hostile import (
     sequential,
 )
 
+from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError
+from planner_app.jobs.job import Job, result_of
+from planner_app.jobs.launch import worker_command
+from planner_app.jobs.protocol import Inspect
 from planner_app.worker.inspect import source
+from planner_app.worker.inspect.refusal import Refused
 
 
 def test_that_a_pipe_is_refused_without_waiting(read, tmp_path):
     os.mkfifo(tmp_path / "pipe.keras")
-    with pytest.raises(ModelError, match="no regular file"):
+    with pytest.raises(ModelError, match="not a regular file"):
         read(tmp_path / "pipe.keras")
 
 
 def test_that_a_device_is_refused(read):
-    with pytest.raises(ModelError, match="no regular file"):
+    with pytest.raises(ModelError, match="not a regular file"):
         read("/dev/zero")
 
 
@@ -108,3 +113,24 @@ def test_that_a_link_in_a_savedmodel_folder_is_refused(read, tmp_path):
     (tmp_path / "keras_metadata.pb").write_bytes(b"metadata")
     with pytest.raises(ModelError, match="symbolic link"):
         read(tmp_path)
+
+
+def test_that_a_file_that_is_swapped_once_it_was_named_is_not_read(tmp_path):
+    """What a worker reads is what was there when it was asked: it gets the file open, not its name."""
+    path = keras_file(tmp_path / "model.keras", sequential(dense(), name="asked_for"))
+    other = keras_file(tmp_path / "other.keras", sequential(dense(), name="put_there"))
+    swap = ["sh", "-c", 'mv "$1" "$2"; shift 2; exec "$@"', "sh", str(other), str(path), *worker_command()]
+    model = result_of(Job(Inspect(path=str(path)), command=swap), CheckedModel)
+    assert not other.exists()
+    assert model.name == "asked_for"
+
+
+def test_that_a_file_that_is_written_to_meanwhile_is_refused_even_if_its_time_is_set_back(tmp_path):
+    path = keras_file(tmp_path / "model.keras", sequential(dense()))
+    before = path.stat()
+    opened = source.open_source(path)
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(Refused, match="changed while it was being read"):
+        opened.check_unchanged()
+    opened.close()

@@ -13,7 +13,7 @@ from planner_app.jobs import protocol
 from planner_app.worker.inspect import archive, hdf5, savedmodel
 from planner_app.worker.inspect.check import Contents, checked
 from planner_app.worker.inspect.refusal import Refused
-from planner_app.worker.inspect.source import Source, folder_files, folder_sha256, open_source, sha256
+from planner_app.worker.inspect.source import Source, folder_files, folder_sha256, handed_over, open_source, sha256
 from planner_app.worker.inspect.text import MAX_JSON_BYTES, parse_object
 from planner_app.worker.inspect.trusted import checked_packages
 from planner_app.worker.inspect.user_names import UserNames, names_in, parsed
@@ -46,7 +46,11 @@ def inspect(request: protocol.Inspect, report: Report) -> CheckedModel:
             return _python(request.path)
         if path.suffix == ".py":
             raise Refused(f"say which function makes the model, as in {path.name}:build_model")
-        contents, digest, size = _folder(path, report) if path.is_dir() else _file(path, report)
+        source = handed_over()
+        if source is None and path.is_dir():
+            contents, digest, size = _folder(path, report)
+        else:
+            contents, digest, size = _file(path, source or open_source(path), report)
         report(1, 2, "checking the configuration")
         return checked(contents, path, custom, custom_names, digest, size)
     except Refused as refused:
@@ -120,8 +124,7 @@ def _folder(path: Path, report: Report) -> tuple[Contents, str, int]:
     return contents, digest, size
 
 
-def _file(path: Path, report: Report) -> tuple[Contents, str, int]:
-    source = open_source(path)
+def _file(path: Path, source: Source, report: Report) -> tuple[Contents, str, int]:
     try:
         first = source.read(16)
         if first.startswith(ZIP_MAGIC):

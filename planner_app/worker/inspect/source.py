@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from planner_app.jobs.launch import FILE_VARIABLE
 from planner_app.worker.inspect.refusal import Refused
 
 PIECE_BYTES = 1 << 20
@@ -31,7 +32,7 @@ class Source:
 
     def check_unchanged(self) -> None:
         now = os.fstat(self.descriptor)
-        if (now.st_size, now.st_mtime_ns) != (self.size_bytes, self.changed_ns):
+        if (now.st_size, now.st_ctime_ns) != (self.size_bytes, self.changed_ns):
             raise Refused("it was changed while it was being read. Try again when nothing writes to it any more")
 
     def close(self) -> None:
@@ -49,14 +50,24 @@ def open_source(path: Path) -> Source:
         raise Refused("it may not be read. Give yourself read permission") from None
     except OSError as error:
         raise Refused(f"the system says {error.strerror!r}. Check the path") from error
+    return _source(descriptor)
+
+
+def handed_over() -> Source | None:
+    """The file that the parent has opened, once; None where it has not, or could not."""
+    descriptor = int(os.environ.pop(FILE_VARIABLE, "-1"))
+    return _source(descriptor) if descriptor >= 0 else None
+
+
+def _source(descriptor: int) -> Source:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
-        raise Refused("it is no regular file. Name a model file, or a SavedModel folder")
+        raise Refused("it is not a regular file. Name a model file, or a SavedModel folder")
     if found.st_size == 0:
         os.close(descriptor)
         raise Refused("it is empty. Save the model again")
-    return Source(descriptor, found.st_size, found.st_mtime_ns)
+    return Source(descriptor, found.st_size, found.st_ctime_ns)  # unlike the time of writing, nobody can set it
 
 
 class Window(io.RawIOBase):
