@@ -6,6 +6,7 @@ from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 
+from planner_app.core.advise import Advice
 from planner_app.core.doctor import Diagnosis, Framework, Kind
 from planner_app.core.doctor.comparison import Comparison, batch_of, compare
 from planner_app.core.estimate.estimate import estimate
@@ -16,9 +17,12 @@ from planner_app.errors import Cancelled, DeviceError, PlannerError
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.files.logs import diagnosed_stream
 from planner_app.jobs.protocol import Progress
+from planner_app.planner.advise import advice_request
 from planner_app.planner.planner import Planner
 
 MEGABYTE = 1_000_000
+# Failures that another setup avoids; others need another machine, or other code.
+CURED_BY_CHANGES = (Kind.SHORTAGE, Kind.XLA, Kind.TOO_LARGE, Kind.FRAGMENTED)
 
 
 def diagnose_file(
@@ -87,17 +91,42 @@ def beside_model(
     """
     if not found.kind.on_device or found.framework == Framework.PYTORCH:
         return None
-    told = None
-    if not batch_known:
-        told = batch_of(found, description) or found.batch
-        if told is not None:
-            setup = filled_in(setup, found, description)
-    setup = as_in_log(setup, found)
+    told = not batch_known and (batch_of(found, description) or found.batch) is not None
+    setup = as_trained(setup, found, description, batch_known=batch_known)
     where = device or device_in_log(found)
     need = planner.need(setup, where, on_progress=on_progress, cancelled=cancelled)
     estimated = estimate(need, setup) if batch_known or told else None
     planner.tracer.keep()
-    return compare(found, need, estimated, batch_from_log=told is not None)
+    return compare(found, need, estimated, batch_from_log=told)
+
+
+def advice_beside(
+    found: Diagnosis,
+    compared: Comparison | None,
+    planner: Planner,
+    description: ModelDescription,
+    setup: Setup,
+    *,
+    device: Device | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: threading.Event | None = None,
+) -> Advice | None:
+    """What each change would make of that training, in the memory it had; None where the estimate fits anyway.
+
+    Args:
+        setup: As `as_trained` gives it.
+    """
+    if compared is None or not compared.agrees or found.kind not in CURED_BY_CHANGES:
+        return None
+    where = device or device_in_log(found)
+    others = catalogue().devices if where.cuda else ()
+    request = advice_request(setup, where, description, others, found.limit_bytes)
+    return planner.advise(request, on_progress=on_progress, cancelled=cancelled)
+
+
+def as_trained(setup: Setup, found: Diagnosis, description: ModelDescription, *, batch_known: bool) -> Setup:
+    """The setup of the log: what the user said, and what the log tells of the rest."""
+    return as_in_log(setup if batch_known else filled_in(setup, found, description), found)
 
 
 def as_in_log(setup: Setup, found: Diagnosis) -> Setup:

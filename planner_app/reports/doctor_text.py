@@ -6,9 +6,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from planner_app.core.advise import Advice
 from planner_app.core.doctor import Diagnosis
 from planner_app.core.doctor.comparison import Comparison
 from planner_app.core.doctor.story import Section, story
+from planner_app.reports import advise_text
 
 
 def show(found: Diagnosis, console: Console) -> None:
@@ -18,6 +20,11 @@ def show(found: Diagnosis, console: Console) -> None:
 
 def show_comparison(compared: Comparison, console: Console) -> None:
     show_sections((Section("Beside the model", compared.said),), console)
+
+
+def show_advice(advice: Advice, console: Console) -> None:
+    show_sections((Section("What would make it fit", ()),), console)
+    advise_text.show(advice, console)
 
 
 def show_sections(sections: Iterable[Section], console: Console) -> None:

@@ -91,3 +91,47 @@ def test_that_what_is_missing_is_said():
     assert "TF_CPP_MIN_LOG_LEVEL" in diagnosed("batch_of_one").missing[0]
     assert "further up" in diagnosed("dump_without_head").missing[0]
     assert not diagnosed("tf24_requested_by").missing
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("zsh: killed     python fit.py", Kind.KILLED),
+        ("[1]+  Killed                  python fit.py", Kind.KILLED),
+        ("./job.sh: line 3: 12345 Killed                  python fit.py", Kind.KILLED),
+        ("Container killed on request. Exit code is 137", Kind.KILLED),
+        ("The kernel for fit.ipynb appears to have died. It will restart automatically.", Kind.KILLED),
+        ("Container killed by YARN for exceeding memory limits. 5 GB of 5 GB physical memory used.", Kind.HOST),
+        ("=>> PBS: job killed: mem 4194500kb exceeded limit 4194304kb", Kind.HOST),
+        ("slurmstepd: error: Step 7.0 exceeded memory limit (8419328 > 8388608), being killed", Kind.HOST),
+        (
+            "ResourceExhaustedError: Failed to allocate memory for the batch of component 0 [Op:IteratorGetNext]",
+            Kind.HOST,
+        ),
+        ("OSError: [WinError 1455] The paging file is too small for this operation to complete", Kind.HOST),
+        ("RuntimeError: CUDA error: out of memory", Kind.UNKNOWN),
+        ("torch.cuda.OutOfMemoryError: Allocation on device", Kind.UNKNOWN),
+        ("java.lang.OutOfMemoryError: Java heap space", Kind.UNKNOWN),
+        (
+            "E gpu.cc:91] CUDA runtime implicit initialization on GPU:0 failed. Status: out of memory",
+            Kind.OTHER_PROCESS,
+        ),
+        (
+            "RESOURCE_EXHAUSTED: Attempting to reserve 9.71G at the bottom of memory. There are 7.98G free",
+            Kind.SHORTAGE,
+        ),
+        ("InternalError: Blas GEMM launch failed : a.shape=(32, 784), b.shape=(784, 512)", Kind.LIBRARIES),
+        ("OSError: [Errno 28] No space left on device", Kind.OTHER_ERROR),
+        ("RESOURCE_EXHAUSTED: Received message larger than max (5 vs. 4)", Kind.OTHER_ERROR),
+        ('"OOMKilled": false, "ExitCode": 1', Kind.NONE),
+        ("UserWarning: Your input ran out of data; interrupting training.", Kind.NONE),
+        ("Segmentation fault (core dumped)", Kind.NONE),
+        (
+            "W Failed to allocate memory for convolution redzone checking; skipping this check. This is benign",
+            Kind.NONE,
+        ),
+        ("My GPU runs out of memory sometimes, any advice?", Kind.NONE),
+    ],
+)
+def test_that_one_line_is_enough_where_it_tells(line, kind):
+    assert diagnose_text(line).kind is kind

@@ -11,15 +11,19 @@ from planner_app.commands import terminal
 from planner_app.commands.help import doctor_now
 from planner_app.commands.options import arguments
 from planner_app.commands.options.setup import add_setup, positive, setup_of
+from planner_app.core.advise import Advice
 from planner_app.core.doctor import Diagnosis
 from planner_app.core.doctor.comparison import Comparison
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.setup import Setup
 from planner_app.errors import PlannerError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.logs import diagnosed_stream, most_telling, read_log
-from planner_app.planner.diagnose import beside_model
+from planner_app.planner.diagnose import advice_beside, as_trained, beside_model
 from planner_app.planner.opening import Opened, open_model
 from planner_app.planner.planner import Planner
-from planner_app.reports.doctor_text import show, show_comparison
+from planner_app.reports.dicts import advice_dict
+from planner_app.reports.doctor_text import show, show_advice, show_comparison
 
 HELP = "read a log that ends in out of memory, or look at a running training"
 STANDARD_INPUT = "-"
@@ -57,23 +61,33 @@ def run(options: Namespace) -> int:
     found = _read(options.logs, opened)
     if not options.json:
         show(found, terminal.output())  # what is known is shown before the estimate is worked out
-    compared = None
-    if opened is not None:
-        with terminal.progress() as on_progress:
-            compared = beside_model(
-                found,
-                Planner(opened.checked),
-                opened.description,
-                setup,
-                batch_known=options.batch is not None,
-                device=device,
-                on_progress=on_progress,
-            )
+    compared, advice = (None, None) if opened is None else _beside(found, opened, setup, device, options)
     if options.json:
-        terminal.write_json(as_json(found, compared))
-    elif compared is not None:
-        show_comparison(compared, terminal.output())
+        terminal.write_json(as_json(found, compared, advice))
     return 0
+
+
+def _beside(
+    found: Diagnosis, opened: Opened, setup: Setup, device: Device | None, options: Namespace
+) -> tuple[Comparison | None, Advice | None]:
+    """The estimate, then what each change would make of it; each is shown as soon as it is there."""
+    planner, known = Planner(opened.checked), options.batch is not None
+    with terminal.progress() as on_progress:
+        compared = beside_model(
+            found, planner, opened.description, setup, batch_known=known, device=device, on_progress=on_progress
+        )
+    if compared is None:
+        return None, None
+    if not options.json:
+        show_comparison(compared, terminal.output())
+    trained = as_trained(setup, found, opened.description, batch_known=known)
+    with terminal.progress() as on_progress:
+        advice = advice_beside(
+            found, compared, planner, opened.description, trained, device=device, on_progress=on_progress
+        )
+    if advice is not None and not options.json:
+        show_advice(advice, terminal.output())
+    return compared, advice
 
 
 def _read(paths: list[str], opened: Opened | None) -> Diagnosis:
@@ -94,6 +108,7 @@ def _of(path: str, layers: list[str]) -> Diagnosis:
         raise PlannerError(f"Standard input can't be read: {error.strerror or error}. Name a file instead.") from error
 
 
-def as_json(found: Diagnosis, compared: Comparison | None) -> dict[str, Any]:
+def as_json(found: Diagnosis, compared: Comparison | None, advice: Advice | None = None) -> dict[str, Any]:
     told: dict[str, Any] = msgspec.to_builtins(found)
-    return told | {"comparison": msgspec.to_builtins(compared)}
+    beside = {"comparison": msgspec.to_builtins(compared), "advice": None if advice is None else advice_dict(advice)}
+    return told | beside

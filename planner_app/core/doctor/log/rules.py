@@ -93,7 +93,7 @@ RULES: tuple[Rule, ...] = (
     ),
     # XLA.
     rule("xla", "ut of memory while trying to allocate ", r"@size@"),
-    rule("xla", "ut of memory allocating ", r"@size@"),
+    rule("xla", "ut of memory allocating ", r"(?!\d{1,3},)@size@"),
     rule("xla", "ailed to allocate request for ", r"@size@(?: \((?P<exact>\d{1,20}+)B\))?+"),
     rule("xla", "ailed to allocate ", r"(?P<size>\d{1,20}+) bytes for new constant"),
     *(

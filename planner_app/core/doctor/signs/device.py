@@ -219,6 +219,8 @@ DEVICE_SIGNS = (
                 "gpu_full", ("CUDA error: out of memory",), ("HIP error: out of memory",), ("HIP_ERROR_OutOfMemory",)
             ),
             *spellings("gpu_full", ("kIOGPUCommandBufferCallbackErrorOutOfMemory",), ("MPS backend out of memory",)),
+            *spellings("gpu_full", ("cuda runtime error (2)",), ("cupy.cuda.memory.OutOfMemoryError",)),
+            *spellings("gpu_full", ("torch.cuda.OutOfMemoryError",), ("torch.OutOfMemoryError",)),
             *spellings("gpu_full", ("cudaMalloc failed: out of memory",), ("cublasCreate_v2 failed: out of memory",)),
         ),
         ("The GPU's memory ran out: the driver refused a request.",),
@@ -228,6 +230,19 @@ DEVICE_SIGNS = (
         recovers=True,
     ),
     Sign(
+        "tpu",
+        Kind.SHORTAGE,
+        Sure.CERTAIN,
+        spellings(
+            "tpu",
+            ("Attempting to reserve ", r"@size@.{0,80}?There are @free@ free"),
+            ("Attempting to allocate ", r"@size@.{0,80}?There are @free@ free"),
+        ),
+        ("The TPU's memory ran out: {size} were asked for with {free} free.",),
+        (),
+        ("Use a smaller batch on each core, bfloat16, or more cores.",),
+    ),
+    Sign(
         "some_memory",
         Kind.UNKNOWN,
         Sure.POSSIBLE,
@@ -235,7 +250,11 @@ DEVICE_SIGNS = (
             *spellings(
                 "some_memory",
                 *(
-                    (word, "", r"(?:Error|ERROR|error|Exception|FATAL|[Ff]atal|failed|exhausted|EXHAUSTED)\b.{0,110}$")
+                    (
+                        word,
+                        "",
+                        r"(?:Error|ERROR|error|Exception|FATAL|[Ff]atal|failed|exhausted|EXHAUSTED|nternal|tatus)\b.{0,110}$",
+                    )
                     for word in (
                         "out of memory",
                         "ut of memory",

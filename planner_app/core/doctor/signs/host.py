@@ -80,7 +80,7 @@ HOST_SIGNS = (
                 (": Out Of Memory", "", r"(?:task|srun).{0,80}$"),
                 ("OUT_OF_MEMORY", r"(?! \))", r"(?:State|state|\d)\S{0,3}\s{1,20}$"),
             ),
-            *spellings("job_killed", ("OUT_OF_ME+",), ("TERM_MEMLIMIT",)),
+            *spellings("job_killed", ("OUT_OF_ME+",), ("TERM_MEMLIMIT",), ("for exceeding memory limits",)),
             *spellings("job_killed", ("job killed: ", r"v?mem \d{1,15}+kb exceeded limit")),
         ),
         ("The job reached the memory limit that it asked the job system for, and was killed.",),
@@ -121,6 +121,15 @@ HOST_SIGNS = (
         ("The machine behind the session ran out of its own memory, and the session was ended.",),
         ("That is memory of the machine (RAM), not of its GPU.",),
         (*_LESS, "Or choose a session with more RAM."),
+    ),
+    Sign(
+        "batch_memory",
+        Kind.HOST,
+        Sure.CERTAIN,
+        spellings("batch_memory", ("ailed to allocate memory for the batch of component",)),
+        ("The machine's own memory ran out while tf.data put a batch together.",),
+        ("Batches are made in the machine's memory, before they are copied to a GPU.",),
+        ("Use a smaller batch, or smaller elements.", PIPELINE),
     ),
     Sign(
         "array_memory",
@@ -250,7 +259,7 @@ HOST_SIGNS = (
             *spellings(
                 "exit_code",
                 *(
-                    (words, r"[\s\"':=(]{0,6}+(?P<code>137|247|-9)(?![\d.])")
+                    (words, r"(?: is)?[\s\"':=(]{0,6}+(?P<code>137|247|-9)(?![\d.])")
                     for words in (
                         *(
                             "xit code",
@@ -280,7 +289,11 @@ HOST_SIGNS = (
         Kind.KILLED,
         Sure.POSSIBLE,
         (
-            *spellings("kernel_restarted", ("KernelRestarter: restarting kernel",), ("ernel appears to have died",)),
+            *spellings(
+                "kernel_restarted",
+                ("KernelRestarter: restarting kernel",),
+                (" appears to have died", "", r"ernel.{0,90}$"),
+            ),
             *spellings("kernel_restarted", (" restarted", "", r"kernel [0-9a-f-]{36}$"), ("Kernel Restarting",)),
             *spellings("kernel_restarted", ("ernel crashed while executing code",), ("Your session crashed",)),
             *spellings("kernel_restarted", ("Kernel died",), ("kernel died unexpectedly",), ("DeadKernelError",)),
