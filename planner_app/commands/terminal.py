@@ -40,6 +40,12 @@ def write_json(value: Any) -> None:
     sys.stdout.write(for_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n")
 
 
+def tell_so_far(text: str) -> None:
+    """On standard error, above the line of progress; nothing if no person looks."""
+    if sys.stderr.isatty():
+        sys.stderr.write(for_terminal(text))
+
+
 @contextmanager
 def progress() -> Iterator[Callable[[Progress], None]]:
     """A line on standard error that says what is being done, gone when it is done; nothing if no person looks."""

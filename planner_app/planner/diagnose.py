@@ -109,6 +109,7 @@ def advice_beside(
     *,
     device: Device | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_part: Callable[[Advice], None] | None = None,
     cancelled: threading.Event | None = None,
 ) -> Advice | None:
     """What each change would make of that training, in the memory it had; None where the estimate fits anyway.
@@ -121,7 +122,7 @@ def advice_beside(
     where = device or device_in_log(found)
     others = catalogue().devices if where.cuda else ()
     request = advice_request(setup, where, description, others, found.limit_bytes)
-    return planner.advise(request, on_progress=on_progress, cancelled=cancelled)
+    return planner.advise(request, on_progress=on_progress, on_part=on_part, cancelled=cancelled)
 
 
 def as_trained(setup: Setup, found: Diagnosis, description: ModelDescription, *, batch_known: bool) -> Setup:

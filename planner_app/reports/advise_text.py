@@ -1,5 +1,7 @@
 """`Advice` for people: each way with its memory before and after, its speed, its lines of code."""
 
+from collections.abc import Callable
+
 from rich.console import Console
 from rich.text import Text
 
@@ -31,6 +33,20 @@ def show(advice: Advice, console: Console) -> None:
             for option in advice.helpful:
                 console.print(Text(f"- {option.changes[0].text}: {_memory(option)}"))
     _hints(advice, console)
+
+
+class SoFar:
+    """Ways that were found while others are still being traced, each told once."""
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self._tell, self._told = tell, set[str]()
+
+    def __call__(self, advice: Advice) -> None:
+        for option in advice.options:
+            way = "; ".join(change.text for change in option.changes)
+            if way not in self._told:
+                self._told.add(way)
+                self._tell(f"so far: {option.verdict}: {way} ({_memory(option)})\n")
 
 
 def _hints(advice: Advice, console: Console) -> None:

@@ -78,3 +78,31 @@ def test_that_what_can_t_be_read_gets_one_sentence(run, tmp_path, name):
     assert (code, out) == (1, "")
     assert err.startswith("plimsoll: The log ")
     assert len(err.splitlines()) == 1
+
+
+def test_that_several_logs_are_those_of_one_run(run, tmp_path):
+    other = tmp_path / "rank0.log"
+    other.write_text("Epoch 1/5\n")
+    code, out, _ = run(str(other), LOG)
+    assert code == 0
+    assert out.startswith("GPU:0 ran out of memory")
+    assert "2 files were read" in " ".join(out.split())
+
+
+def test_that_what_is_not_proven_is_said_and_asked(run):
+    _, out, _ = run(str(FOLDER / "glued_killed.log"))
+    assert "Likely, not proven" in out
+    assert "One answer would decide" in out
+
+
+@pytest.mark.parametrize("name", ["pytorch_newer.log", "tf24_requested_by.log", "glued_killed.log"])
+def test_that_the_app_says_the_same(run, name):
+    from planner_app.core.doctor.story import story
+    from planner_app.files.logs import read_log
+
+    _, out, _ = run(str(FOLDER / name))
+    found = read_log(FOLDER / name)
+    said = " ".join(out.split())
+    for section in story(found):  # what gui/panels/doctor/words.py shows
+        for sentence in (section.title, *section.sentences, *section.points):
+            assert " ".join(sentence.split()) in said

@@ -18,7 +18,7 @@ from planner_app.commands.options.setup import add_device, add_setup, device_of,
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.planner.advise import advice_request
 from planner_app.planner.opening import describe_model
-from planner_app.reports.advise_text import show
+from planner_app.reports.advise_text import SoFar, show
 from planner_app.reports.dicts import advice_dict
 
 HELP = "say what to change so that it fits"
@@ -41,7 +41,7 @@ def run(options: Namespace) -> int:
         description = describe_model(planner.model, options.model, dict(setup.sizes), on_progress)
         others = catalogue().devices if device.cuda else ()
         request = advice_request(setup, device, description, others, limit_of(options))
-        advice = planner.advise(request, on_progress=on_progress)
+        advice = planner.advise(request, on_progress=on_progress, on_part=SoFar(terminal.tell_so_far))
     if options.json:
         seconds = round(time.monotonic() - started, 3)
         terminal.write_json(advice_dict(advice, sure=options.sure) | {"seconds": seconds})

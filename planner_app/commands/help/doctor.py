@@ -22,6 +22,7 @@ from planner_app.files.logs import diagnosed_stream, most_telling, read_log
 from planner_app.planner.diagnose import advice_beside, as_trained, beside_model
 from planner_app.planner.opening import Opened, open_model
 from planner_app.planner.planner import Planner
+from planner_app.reports.advise_text import SoFar
 from planner_app.reports.dicts import advice_dict
 from planner_app.reports.doctor_text import show, show_advice, show_comparison
 
@@ -83,7 +84,14 @@ def _beside(
     trained = as_trained(setup, found, opened.description, batch_known=known)
     with terminal.progress() as on_progress:
         advice = advice_beside(
-            found, compared, planner, opened.description, trained, device=device, on_progress=on_progress
+            found,
+            compared,
+            planner,
+            opened.description,
+            trained,
+            device=device,
+            on_progress=on_progress,
+            on_part=SoFar(terminal.tell_so_far),
         )
     if advice is not None and not options.json:
         show_advice(advice, terminal.output())
