@@ -42,6 +42,8 @@ def open_model(
     source: object,
     *,
     custom: str | PathLike[str] | None = None,
+    trust: Sequence[str] = (),
+    data: str | None = None,
     calibrated: bool = True,
     progress: Shown = True,
 ) -> "Model":
@@ -51,6 +53,8 @@ def open_model(
         source: A `.keras`, `.h5` or `.json` file, a SavedModel folder, `file.py:function` (runs that code, in a
             process of its own), or a Keras model that lives in this process.
         custom: A Python file with the model's own classes, for a saved model.
+        trust: Installed packages whose registered classes a saved model may name, as in `["keras_hub"]`.
+        data: `file.py:function` that returns one batch of what the model is trained on, a dataset or specs.
         calibrated: Estimates are calibrated by the measurements there are.
         progress: Whether to show what is being done, or a function that is called with each event.
 
@@ -62,7 +66,8 @@ def open_model(
         if not isinstance(path, str):
             raise ModelError("Name the model as text: a path in bytes is not taken.")
         with showing(progress) as on_progress:
-            checked = check_model(path, None if custom is None else fspath(custom), on_progress)
+            own = None if custom is None else fspath(custom)
+            checked = check_model(path, own, on_progress, trust=trust, data=data)
         return Model(Planner(checked, file=file_name(path), calibrated=calibrated), path, progress)
     if not is_live(source):
         raise ModelError(

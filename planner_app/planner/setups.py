@@ -21,7 +21,9 @@ class SetupOptions(TypedDict, total=False):
         freeze: Patterns of layers that are not trained, as "block1_*".
         remat: "full", "activations", "larger_than:N" or "list_of_layers:A+B".
         sizes: Sizes of inputs by name, without the batch.
-        loss: A Keras loss; by default the model's own.
+        loss: A Keras loss, as "huber" or "huber:delta=2"; by default the model's own.
+        lora: Rank of low-rank adapters that are trained instead of the weights, as "8" or "8:*query*".
+        quantize: Weights as "int8", "int4" or "float8".
     """
 
     precision: str
@@ -33,6 +35,8 @@ class SetupOptions(TypedDict, total=False):
     remat: str
     sizes: Mapping[str, Sequence[int]]
     loss: str
+    lora: str
+    quantize: str
 
 
 def setup_of(batch: int, options: SetupOptions) -> Setup:
@@ -50,6 +54,8 @@ def setup_of(batch: int, options: SetupOptions) -> Setup:
         remat=options.get("remat", ""),
         sizes=tuple((name, tuple(sizes)) for name, sizes in options.get("sizes", {}).items()),
         loss=options.get("loss", ""),
+        lora=options.get("lora", ""),
+        quantize=options.get("quantize", ""),
     )
     if "optimizer" not in options:
         return chosen

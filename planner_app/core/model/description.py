@@ -46,7 +46,7 @@ class CheckedModel:
 
 def says_its_size(model: CheckedModel) -> bool:
     """Whether the configuration spells out every layer, so that its length tells how large the model is."""
-    return model.format != "python" and not model.trusted
+    return model.format not in ("python", "live") and not model.trusted
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def _from_config(
 ) -> Any:
     with _explained(), built_once():
         config = edit_config.without_training(model.config)
-        if model.trusted:
+        if model.trusted or model.format == "live":
             config = without_preprocessors(config)
         config = _with_shapes(config, sizes or {})
         if model.legacy:

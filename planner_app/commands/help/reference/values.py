@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from planner_app import cli
 from planner_app.core.model.choices import LOSSES, OPTIMIZERS, REMAT_MODES, REMAT_WITH_ARGUMENT
-from planner_app.core.model.setup import Precision
+from planner_app.core.model.setup import OWN, QUANTIZATIONS, Precision
 
 EXAMPLE = re.compile(r"`([^`]+)`: (.*)", re.DOTALL)
 MODELS = ("keras", "h5", "hdf5", "json", "py")
@@ -75,7 +75,8 @@ class Command:
 WORDS = {
     "precision": list(map(str, Precision)),
     "precisions": list(map(str, Precision)),
-    "optimizer": list(OPTIMIZERS),
+    "optimizer": [str(OWN), *OPTIMIZERS],
+    "quantize": list(QUANTIZATIONS),
     "loss": list(LOSSES),
     "remat": [mode for mode in REMAT_MODES if mode not in REMAT_WITH_ARGUMENT],
     "on": ["cpu", "gpu:0"],

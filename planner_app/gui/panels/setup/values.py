@@ -35,7 +35,7 @@ class SetupValues:
     precision: Precision = Precision.FLOAT32
     gpus: int = 1
     accumulate: int = 1
-    optimizer: str = "adam"
+    optimizer: str = "own"
     jit: Jit = Jit.AUTO
     jit_note: str = ""
     freeze: str = ""

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from planner_app.core.estimate.curve import anchors
 from planner_app.core.model.choices import LOSSES, OPTIMIZERS, REMAT_MODES, REMAT_WITH_ARGUMENT
-from planner_app.core.model.setup import Jit, Precision
+from planner_app.core.model.setup import OWN, Jit, Precision
 from planner_app.gui.look.layouts import clear
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.panels.setup.values import SetupValues
@@ -99,7 +99,7 @@ class SetupView(QScrollArea):
         self.gpus = _spin("Identical GPUs, each with a copy of the model", 1, 4096)
         self.accumulate = _spin("Steps whose gradients are added up before an update", 1, 1 << 16)
         self.optimizer = _combo(
-            "Optimizer, with options as in sgd:momentum=0.9", [*OPTIMIZERS, *WITH_OPTIONS], editable=True
+            "Optimizer, with options as in sgd:momentum=0.9", [str(OWN), *OPTIMIZERS, *WITH_OPTIONS], editable=True
         )
         self.loss = _combo("Keras loss", ["", *LOSSES], editable=True)
         self.precision.activated.connect(lambda: self.precision_changed.emit(Precision(self.precision.currentText())))

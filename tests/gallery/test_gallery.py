@@ -1,0 +1,117 @@
+"""A part of the gallery, as it runs in every test run: each kind of model opens, and is trained as its author says."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner_app.core.model.setup import Jit, Setup
+from planner_app.core.model.trace import StepTrace
+from planner_app.core.replay.memory import Memory
+from planner_app.errors import SetupError
+from planner_app.jobs.protocol import Trace
+from planner_app.jobs.warm import WarmWorker
+from planner_app.planner.opening import check_model
+from tests.gallery.entries import BATCH, entries
+
+ENTRIES = {entry.name: entry for entry in entries()}
+ADAM = "Adam (learning_rate 0.001)"
+TRAINED = {
+    "penalised_gan": ("Adam (learning_rate 0.0002) and Adam (learning_rate 0.0002)", "of its own"),
+    "distiller": (ADAM, "of its own"),
+    "graph_attention": ("SGD (learning_rate 0.03, momentum 0.9)", "SparseCategoricalCrossentropy"),
+    "dictionary_inputs": ("SGD (learning_rate ExponentialDecay, momentum 0.9)", "risk: Huber"),
+    "tabular_front_end": (ADAM, "SparseCategoricalCrossentropy"),
+    "sample_weights": ("Nadam (learning_rate 0.001)", "SparseCategoricalCrossentropy"),
+    "int8_low_rank": ("AdamW (learning_rate 0.0001, weight_decay 0.01)", "SparseCategoricalCrossentropy"),
+}
+
+
+@pytest.fixture(scope="module")
+def worker():
+    with WarmWorker() as worker:
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def traced(worker):
+    def of(name: str, **changes: object) -> StepTrace:
+        entry = ENTRIES[name]
+        setup = Setup(batch=BATCH, jit=Jit.OFF, sizes=entry.sizes, **changes)
+        return worker.run(Trace(model=check_model(entry.target), setup=setup.step("cpu")), StepTrace)
+
+    return of
+
+
+def test_that_the_gallery_has_forty_models():
+    assert len(ENTRIES) >= 40
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_that_a_model_is_trained_as_its_author_compiled_it(traced, name):
+    trained = traced(name).trained
+    assert (trained.optimizer, trained.loss) == TRAINED[name]
+
+
+def test_that_what_the_step_takes_is_found_by_trying_and_said(traced):
+    assert traced("vae").trained.assumed == (
+        "data input_layer [28, 28, 1]: what the model's own step takes is for --data to say",
+    )
+
+
+def test_that_data_beside_the_model_leaves_nothing_to_assume(traced):
+    assert traced("two_towers").trained.assumed == ()
+
+
+def test_that_another_optimizer_and_loss_may_be_asked_for(traced):
+    from planner_app.core.model.setup import parse_optimizer
+
+    changed = traced("small_gpt", optimizer=parse_optimizer("sgd"), loss="sparse_categorical_crossentropy")
+    assert changed.trained.optimizer.startswith("SGD")
+    assert changed.trained.loss == "sparse_categorical_crossentropy"
+
+
+def test_that_a_written_batch_size_is_the_only_one_that_is_planned(traced):
+    setup = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
+    memory = Memory(traced("written_batch"), setup)
+    assert memory.point(BATCH).live_bytes > 0
+    with pytest.raises(SetupError, match=r"The batch size is written into the model: 16\. A batch of 32"):
+        memory.point(32)
+
+
+def test_that_low_rank_adapters_take_less_than_the_weights_they_stand_for(traced):
+    def state(**changes: object) -> int:
+        setup = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
+        return Memory(traced("small_gpt", **changes), setup).point(BATCH).state_bytes
+
+    assert state(lora="4") < 0.6 * state()
+
+
+@pytest.mark.parametrize(("lora", "quantize"), [("0", ""), ("x", ""), ("", "int3")])
+def test_that_fine_tuning_that_does_not_exist_is_refused(lora, quantize):
+    with pytest.raises(SetupError, match="expected"):
+        Setup(batch=1, lora=lora, quantize=quantize)
+
+
+def test_that_a_saved_compilation_is_taken_over(tmp_path):
+    """Schedules, weights of losses and options of losses come back from a file."""
+    subprocess.run(
+        [sys.executable, "-m", "tests.gallery.save", str(tmp_path), "several_losses"],
+        check=True,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+    )
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "planner_app", "estimate", str(tmp_path / "several_losses.keras")),
+            *("--batch", "16", "--json"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    told = json.loads(done.stdout)
+    assert told["trained"]["optimizer"] == "AdamW (learning_rate CosineDecay, weight_decay 0.004)"
+    assert told["trained"]["loss"] == "price: mse, kind: SparseCategoricalCrossentropy, sold: BinaryFocalCrossentropy"
+    assert told["assumed"] == []
