@@ -14,6 +14,8 @@ ACTIVATIONS_WORTH_SHRINKING = 0.3
 SHRUNK = ((3, 4), (1, 2))  # of each side of an image, or of a sequence
 ROUNDED_TO = 16  # convolutional networks halve their input four times or more
 SMALLEST_SIDE = 32
+LORA_RANK = 8
+ADAPTED = frozenset({"Dense", "EinsumDense", "MultiHeadAttention", "GroupedQueryAttention", "Embedding"})
 STATEFUL = frozenset("adam adamw adamax nadam adadelta adafactor ftrl lamb schedulefreeadamw lion rmsprop".split())
 HALVES = {
     Precision.FLOAT64: Precision.FLOAT32,
@@ -43,6 +45,7 @@ def candidates(request: AdviceRequest, base: Estimate, held: Iterable[Held]) -> 
         *_remat(held, base),
         *_batch(request),
         *_optimizer(request, base),
+        *_lora(request, base),
         *_freeze(base),
         *_input(request, base),
         *_gpus(request),
@@ -170,6 +173,28 @@ def _optimizer(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
             lambda setup, optimizer=optimizer: replace(setup, optimizer=optimizer),  # type: ignore[misc]
             tier=1,
         )
+
+
+def _lora(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
+    """Worth it where weights' gradients and the optimizer's state are much of the peak."""
+    able = [layer for layer in base.layers if layer.class_name in ADAPTED and layer.gradients_bytes]
+    trained = sum(layer.gradients_bytes + layer.optimizer_bytes for layer in able)
+    if request.setup.lora or trained < base.peak_bytes * STATE_WORTH_CHANGING:
+        return
+    yield Candidate(
+        Change(
+            Cost.LORA,
+            f"Train low-rank adapters (LoRA of rank {LORA_RANK}) instead of the weights",
+            (
+                "for layer in model._flatten_layers(include_self=False):",
+                "    layer.trainable = False",
+                f'for layer in adapted:  # Dense and EinsumDense, as in "query" and "value"\n    layer.enable_lora({LORA_RANK})',
+            ),
+            "For a model that is trained already: only the adapters learn.",
+        ),
+        lambda setup: replace(setup, lora=str(LORA_RANK)),
+        tier=1,
+    )
 
 
 def _freeze(base: Estimate) -> Iterator[Candidate]:

@@ -20,6 +20,7 @@ class Cost(IntEnum):
     REMAT = 5
     BATCH = 7
     OPTIMIZER = 9
+    LORA = 10
     FREEZE = 11
     INPUT = 13
     GPUS = 15
