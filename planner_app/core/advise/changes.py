@@ -188,7 +188,8 @@ def _lora(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
             (
                 "for layer in model._flatten_layers(include_self=False):",
                 "    layer.trainable = False",
-                f'for layer in adapted:  # Dense and EinsumDense, as in "query" and "value"\n    layer.enable_lora({LORA_RANK})',
+                'for layer in adapted:  # Dense and EinsumDense layers, as in "query" and "value"',
+                f"    layer.trainable = True; layer.enable_lora({LORA_RANK})",
             ),
             "For a model that is trained already: only the adapters learn.",
         ),
