@@ -43,13 +43,13 @@ def own_jit(model: keras.Model) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
-def compile_model(model: keras.Model, setup: StepSetup, *, jit: bool | str, accumulate: int) -> tuple[str, ...]:
+def compile_model(model: keras.Model, setup: StepSetup, *, jit: bool | str | None, accumulate: int) -> tuple[str, ...]:
     """The optimizer and the loss are the setup's, where it names some, otherwise the model's own.
 
     Gives what had to be assumed, a clause each.
 
     Args:
-        jit: Keras' `jit_compile`; "auto" leaves it to the model.
+        jit: Keras' `jit_compile`; "auto" leaves it to the model, None leaves what its author said as it is.
         accumulate: How many steps are added up, where the setup says that some are.
     """
     assumed = []
@@ -82,7 +82,8 @@ def compile_model(model: keras.Model, setup: StepSetup, *, jit: bool | str, accu
         except (TypeError, ValueError) as error:
             raise SetupError(f"The model can't be compiled: {line(error)}") from error
         model._jit_compile = said
-    _set_jit(model, jit)
+    if jit is not None:
+        _set_jit(model, jit)
     if not has_own_step(model):
         try:
             model.optimizer.build(model.trainable_variables)

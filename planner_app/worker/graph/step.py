@@ -57,13 +57,13 @@ class Trainable:
 
 
 def build(
-    checked: CheckedModel, setup: StepSetup, *, values: bool = False, jit: bool | str = False, accumulate: int = 2
+    checked: CheckedModel, setup: StepSetup, *, values: bool = False, jit: bool | str | None = None, accumulate: int = 2
 ) -> Trainable:
     """The model as the setup wants it: precision, input sizes, rematerialisation, frozen layers, compiled.
 
     Args:
         values: Variables get the values they start training with.
-        jit: Keras' `jit_compile`. A step that is only traced is compiled by nobody.
+        jit: Keras' `jit_compile`; None for a step that is only traced, so that what the model's author said stays.
         accumulate: How many steps are added up, where the setup says that some are. The memory is that of any number.
     """
     made, feeds = _made(checked, setup, values, jit, accumulate)
@@ -97,7 +97,7 @@ def _each_batch(feeds: list[Feed], data: Any) -> Iterator[Feed]:
 
 
 def _made(
-    checked: CheckedModel, setup: StepSetup, values: bool, jit: bool | str, accumulate: int
+    checked: CheckedModel, setup: StepSetup, values: bool, jit: bool | str | None, accumulate: int
 ) -> tuple[Rebuilt, list[Feed]]:
     if not values:  # a warm worker must not number this model's layers after the last one's
         keras.utils.clear_session()
