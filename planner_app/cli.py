@@ -25,7 +25,7 @@ from planner_app.foreign_text import for_line, for_terminal
 
 ROOMS = {
     "ask": "describe estimate sweep max-batch max-input advise shop devices",
-    "verify": "measure calibrate compile",
+    "verify": "measure calibrate compile selftest",
     "keep": "plan check script run",
     "help": "doctor doctor-env completion",
 }
