@@ -12,7 +12,7 @@ unexport PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: dist dist-test bundle bundle-test icons deb
+.PHONY: lock audit dist dist-test bundle bundle-test icons deb
 .PHONY: help run commands test lint style types imports format accuracy pictures samples man bench fuzz kills writes soak reliability equality disturbances clean distclean
 
 help: ## this list
@@ -107,8 +107,16 @@ equality: $(READY) ## training under plans held against Keras' fit, in every way
 disturbances: $(READY) ## training that runs out of memory or is killed, at every moment, under plimsoll run; minutes
 	$(BIN)/python tests/train/disturbances.py
 
-dist: $(PACKAGERS) ## wheel and source archive, in dist/
+dist: $(PACKAGERS) ## wheel and source archive, with a list of what they are made of (CycloneDX), in dist/
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python packaging/make_sbom.py dist/plimsoll-*.whl
+
+lock: $(READY) ## packaging/requirements.lock: what the tests run with, by version and hash
+	$(BIN)/python packaging/make_lock.py
+
+audit: $(PACKAGERS) ## ask whether any package of that lock has a hole that is known
+	@$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --require-hashes --disable-pip -r packaging/requirements.lock
 
 dist-test: dist ## install the wheel in a clean environment and use it
 	$(BIN)/pytest -q tests/packaging/built_dist.py
