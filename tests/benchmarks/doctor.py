@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from planner_app.core.doctor import diagnose
+from planner_app.core.doctor.log.gates import GATES
 from planner_app.core.doctor.log.rules import RULES
 from planner_app.core.doctor.signs import SIGNS
 
@@ -46,7 +47,7 @@ def worst() -> int:
     """A megabyte of each line that could take long: marks over and over, or with much behind them that does not fit."""
     rules = [*RULES, *(rule for sign in SIGNS for rule in sign.rules)]
     marks = [mark.encode() for mark in dict.fromkeys(rule.mark for rule in rules)]
-    lines = {b"oom", b"Killed", b" ".join(marks)[:4000]}
+    lines = {b"oom", b"Killed", b" ".join(marks)[:4000], b"\n".join(GATES.always)}
     for mark in marks:
         lines |= {mark * (4000 // len(mark)), mark + b" " * 3900, mark + b"1" * 3900, mark + b"1 1/1 [1," * 400}
     slowest = 0.0

@@ -100,18 +100,22 @@ def _of_block(
             else:
                 if bar >= 0:
                     yield from _parts(lines[bar], number + bar, b"", gates)
-                yield from _parts(line, number + place, lines[place + 1] or after, gates)
+                yield from _parts(line, number + place, lines[place + 1] or after, gates, held)
                 bar, in_bars = -1, bars.issuperset(held)
         place += 1
     if bar >= 0:
         yield from _parts(lines[bar], number + bar, b"", gates)
 
 
-def _parts(line: bytes, number: int, following: bytes, gates: Sequence[bytes]) -> Iterator[Line]:
+def _parts(
+    line: bytes, number: int, following: bytes, gates: Sequence[bytes], held: Sequence[bytes] | None = None
+) -> Iterator[Line]:
     """What a returned carriage has written over is a line of its own, with the same number."""
     after = cleaned(following)
     if b"\r" not in line:
-        yield Line(number, cleaned(line), after, tuple(gate for gate in gates if gate in line))
+        if held is None:
+            held = [gate for gate in gates if gate in line]
+        yield Line(number, cleaned(line), after, tuple(held))
         return
     parts = [part for part in line.split(b"\r") if any(gate in part for gate in gates)]
     for part in parts[-LAST_PARTS:]:
