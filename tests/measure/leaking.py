@@ -29,7 +29,7 @@ def made(kind, eagerly):
     inputs = keras.Input(SHAPE, name="x")
     hidden = keras.layers.Dense(256, activation="relu", name="hidden")(inputs)
     model = kind(inputs, keras.layers.Dense(4, name="out")(hidden))
-    model.compile(run_eagerly=eagerly)
+    model.compile(optimizer="adam", loss="mean_squared_error", run_eagerly=eagerly)
     return model
 
 
