@@ -90,3 +90,17 @@ def test_that_a_volume_is_unfolded_as_far_as_the_last_cache_reaches(lab: Lab):
     assert trace.sizes[columns.size] == Size(images * pixels * patch * 4)
     # Of few samples this would be more than 25 times what the tensors take: another kernel is used.
     assert columns.from_batch > 1
+
+
+def test_that_cudnns_workspace_is_winograds_of_a_public_log(lab: Lab):
+    """tensorflow issue 36337: 300 x 300 pixels, 64 channels, batch 32; 16 MiB of the request are red zones."""
+    model = tiny.chain(
+        tiny.input_layer(300, 300, 64),
+        tiny.layer("Conv2D", "conv", filters=64, kernel_size=3, padding="same"),
+        tiny.layer("GlobalAveragePooling2D", "pool"),
+        tiny.layer("Dense", "out", units=4),
+    )
+    trace = lab.memory(model).trace
+    (convolution,) = (source for source in trace.sources if source.type in ("Conv2D", "_FusedConv2D"))
+    assert convolution.workspace.at(32) + (16 << 20) == 3_335_127_040
+    assert lab.memory(model).point(32).comfortable_bytes > lab.memory(model).point(32).in_use_bytes

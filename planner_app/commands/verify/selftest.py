@@ -50,7 +50,7 @@ def run(options: Namespace) -> int:
     else:
         _show(found)
         terminal.output().print(
-            Text(f"Wrote {path} and {page}. plimsoll calibrate --import {path} lets estimates learn from it.")
+            Text(f"Wrote {path} and {page}. plimsoll calibrate --import {path} calibrates later estimates with it.")
         )
     return 0
 

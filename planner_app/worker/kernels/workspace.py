@@ -4,7 +4,8 @@ TensorFlow tries every algorithm on the device and keeps the fastest one whose w
 to TF_CUDNN_WORKSPACE_LIMIT_IN_MB. For filters of 3 x 3 in float32 that is usually Winograd's transform in tiles of
 4 x 4, which lays out every tile of the input and of the output as 6 x 6 numbers. A public log has the proof: the
 largest request of a VGG16 of 300 x 300 pixels at batch 32 (tensorflow issue 36337, 3,335,127,040 bytes) is this to
-the byte, with the two red zones of the autotuner.
+the byte, with the two red zones of the autotuner. Fourier transforms in tiles are tried too, in every precision; with
+many channels their transformed filters alone take a gigabyte.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from planner_app.worker.kernels.reductions import CONVOLUTIONS
 if TYPE_CHECKING:
     from planner_app.worker.graph.nodes import Graph, Node
 
-TILE, TRANSFORMED = 4, 36  # a tile's side in the output, and its numbers once transformed
+TILE, WINOGRAD_TILE_BYTES = 4, 36 * 4  # a tile's side in the output, and its 6 x 6 numbers once transformed
+FFT_TILE, FFT_TILE_BYTES = (
+    32,
+    32 * 17 * 8,
+)  # CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING: 32 x 32, half of it as complex numbers
+COMMON_BATCH = 32  # at which one algorithm takes more than the other
 BACKWARD = frozenset("Conv2DBackpropInput Conv2DBackpropFilter Conv3DBackpropInputV2 Conv3DBackpropFilterV2".split())
 FILTER_OF = {"Conv2DBackpropFilter": 1, "Conv3DBackpropFilterV2": 1}
 PICTURE = 4  # dimensions
@@ -38,23 +44,27 @@ def workspace(graph: Graph, node: Node) -> Size:
     kernel, image = _kernel(graph, node), _image(graph, node)
     if kernel is None or image is None or prod(kernel[:-2]) == 1:
         return Size()
-    if _is_winograd(node, kernel):
-        return _winograd(graph, node, kernel, image)
-    return _touched(graph, node)
-
-
-def _is_winograd(node: Node, kernel: tuple[int, ...]) -> bool:
     plain = all(set(node.attribute(name, [1])) == {1} for name in ("strides", "dilations"))
-    return tuple(kernel[:2]) == (3, 3) and len(kernel) == PICTURE and node.dtypes[0] == tf.float32 and plain
-
-
-def _winograd(graph: Graph, node: Node, kernel: tuple[int, ...], image: tuple[int, ...]) -> Size:
+    if not plain or len(kernel) != PICTURE or max(kernel[:2]) > FFT_TILE:
+        return _touched(graph, node)
     first = 2 if node.attribute("data_format", b"NHWC").startswith(b"NC") else 1
-    tiles = prod(ceil(side / TILE) for side in image[first : first + 2])
-    channels = kernel[2] + kernel[3]
-    transformed = graph.over_batch(4 * image[0] * tiles * TRANSFORMED * channels)
-    filters = 4 * TRANSFORMED * kernel[2] * kernel[3]
-    return Size(transformed.constant + filters, transformed.slope, transformed.square)
+    sides = image[first : first + 2]
+    fft = [FFT_TILE - width + 1 for width in kernel[:2]]
+    found = _transformed(graph, kernel, image[0], sides, fft, FFT_TILE_BYTES)
+    if tuple(kernel[:2]) == (3, 3) and node.dtypes[0] == tf.float32:
+        winograd = _transformed(graph, kernel, image[0], sides, [TILE, TILE], WINOGRAD_TILE_BYTES)
+        found = max(found, winograd, key=lambda size: size.at(COMMON_BATCH))
+    return found
+
+
+def _transformed(
+    graph: Graph, kernel: tuple[int, ...], batch: int, sides: tuple[int, ...], tile: list[int], tile_bytes: int
+) -> Size:
+    """Every tile of every channel of the input and of the output, and every filter, transformed."""
+    tiles = prod(ceil(side / width) for side, width in zip(sides, tile, strict=True))
+    pictures = graph.over_batch(batch * tiles * (kernel[2] + kernel[3]) * tile_bytes)
+    filters = kernel[2] * kernel[3] * tile_bytes
+    return Size(pictures.constant + filters, pictures.slope, pictures.square)
 
 
 def _touched(graph: Graph, node: Node) -> Size:
