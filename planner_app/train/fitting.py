@@ -11,6 +11,7 @@ train()
 """
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -79,13 +80,23 @@ def plan_for(
         PlannerError: Nothing fits, or the model can't be estimated.
     """
     request = {"batch": batch, "device": device or os.environ.get(DEVICE) or this_device(), "allow": tuple(allow)}
+    given = {**request, "sure": sure, **options}
     is_function = callable(model) and not hasattr(model, "train_step")
-    plan = (_made_elsewhere if is_function else _made)(model, {**request, "sure": sure, **options})
+    if is_function and not _tensorflow_runs():
+        plan = _made_elsewhere(model, given)
+    else:
+        plan = _made(model() if is_function else model, given)
     entry = plan.devices[0]
     for sentence in apply_environment(entry.environment):
         note(sentence)
     rung = min(rung_from_environment() or 0, len(entry.rungs) - 1)
     return TrainingPlan(plan, entry, rung, visible_gpus(), None, child_run())
+
+
+def _tensorflow_runs() -> bool:
+    """Whether it has its threads, which a fork would not have, and has taken the GPU's memory already."""
+    current = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
+    return bool(getattr(current, "_initialized", False))
 
 
 def this_device() -> str:
