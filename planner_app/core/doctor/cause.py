@@ -38,8 +38,10 @@ def cause_of(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | 
         return Cause(Kind.HOST)
     if report.on_host and not seen.devices and report.allocator == "":
         return Cause(Kind.HOST, Sure.LIKELY)
-    if report.sign in ("refused", "crowded"):
+    if report.sign == "crowded":
         return Cause(Kind.OTHER_PROCESS)
+    if report.sign == "refused":  # another framework in the same process may hold it, too
+        return Cause(Kind.OTHER_PROCESS, Sure.CERTAIN if seen.processes else Sure.LIKELY, refused_by_driver=True)
     if report.framework == Framework.PYTORCH:
         return _of_pytorch(report, seen)
     if report.sign == "hbm":
@@ -51,7 +53,10 @@ def cause_of(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | 
     if numbers.limit_bytes and report.requested and report.requested > numbers.limit_bytes:
         return Cause(Kind.XLA if report.xla else Kind.COPIED_ARRAY if _whole_array(report) else Kind.TOO_LARGE)
     if _refused_by_driver(report, numbers, seen):
-        return Cause(Kind.OTHER_PROCESS, refused_by_driver=True)
+        much = (numbers.available_bytes or 0) > (
+            numbers.limit_bytes or 0
+        ) * OTHERS_SHARE or report.cuda_free is not None
+        return Cause(Kind.OTHER_PROCESS, Sure.CERTAIN if much else Sure.LIKELY, refused_by_driver=True)
     if _whole_array(report):
         return Cause(Kind.COPIED_ARRAY)
     if _grew(report):

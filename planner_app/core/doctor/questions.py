@@ -8,6 +8,8 @@ from planner_app.core.doctor.signs.device import ANOTHER
 def question(told: Told) -> str:
     report = told.report
     match told.kind:
+        case Kind.OTHER_PROCESS if told.sure is not Sure.CERTAIN and told.refused_by_driver:
+            return ANOTHER
         case Kind.OTHER_PROCESS if told.sure is not Sure.CERTAIN:
             return "Did the script set a memory limit (memory_limit, a memory fraction), or did another program run?"
         case Kind.LEAK if told.progress.fits <= 1 and not told.seen.retraced:

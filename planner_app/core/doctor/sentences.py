@@ -171,6 +171,11 @@ def _other_process(told: Told, where: str) -> str:
         return f"Another process holds the GPU: {free} of its {total} were free when the program started."
     if told.sure is Sure.CERTAIN:
         return f"{where} had less memory to give than this process may take: another process holds the rest."
+    if told.refused_by_driver:
+        return (
+            f"{where} had less memory to give than this process may still take: another process holds the rest, or "
+            "CUDA's libraries and other frameworks in this one."
+        )
     limit = told.numbers.limit_bytes
     given = f"only {format_bytes(limit)}" if limit else "far less than the device has"
     return (

@@ -144,7 +144,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule("versions", "Loaded runtime CuDNN library: ", r"(?P<loaded>\S{1,40}+) but source was compiled with: "),
     # What the run was made of.
-    rule("version", "ensorflow", r"[-_ ](?:gpu[-_ ])?(?:version:? ?)?(?:==)?v?(?P<number>[12]\.\d{1,2}\.\d{1,2})"),
+    *(
+        rule("version", words, r"[:\s=]{0,4}+v?(?P<number>[12]\.\d{1,2}\.\d{1,2})")
+        for words in ("ensorFlow version", "ensorflow version", "TF version", "ensorflow==", "ensorflow-gpu==")
+    ),
     rule("policy", "mixed_", r"(?P<what>bfloat16|float16)\b"),
     rule("batch", "batch_size", r"['\"]?\s?[=:]\s?(?P<size>\d{1,7}+)\b(?!\.)"),
     rule("program", "cpu_feature_guard"),
