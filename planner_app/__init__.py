@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from planner_app.core.estimate.verdict import Verdict as Verdict
     from planner_app.errors import PlannerError as PlannerError
-    from planner_app.planner.handle import Model as Model
-    from planner_app.planner.handle import open_model as open_model
+    from planner_app.planner.api.handle import Model as Model
+    from planner_app.planner.api.handle import open_model as open_model
 
 __version__ = "0.1.0"
 __all__ = ["Model", "PlannerError", "Verdict", "__version__", "open_model"]
 
 _HOMES = {
-    "Model": "planner_app.planner.handle",
-    "open_model": "planner_app.planner.handle",
+    "Model": "planner_app.planner.api.handle",
+    "open_model": "planner_app.planner.api.handle",
     "PlannerError": "planner_app.errors",
     "Verdict": "planner_app.core.estimate.verdict",
 }

@@ -84,21 +84,21 @@ def check_model(
 ) -> CheckedModel:
     """The first half: what the reader takes out of the file, without TensorFlow."""
     # Children live in folders of their own: a relative path means nothing to them.
-    request = Inspect(path=_absolute(path), custom=_absolute(custom) if custom else None, trust=tuple(trust))
+    request = Inspect(path=absolute(path), custom=absolute(custom) if custom else None, trust=tuple(trust))
     guards: list[Started] = []
     with _named(path, "read"):  # libhdf5 can hang on a damaged file
         checked = run(request, CheckedModel, on_progress=on_progress, on_start=guards.append, cancelled=cancelled)
     if data is not None:
         if ".py:" not in data:
             raise ModelError(f"--data {data}: expected file.py:function, a function that returns one batch.")
-        checked = replace(checked, data=_absolute(data))
+        checked = replace(checked, data=absolute(data))
     if guards and guards[0].missing:
         unguarded = f"The file was read without a whole sandbox: {'; '.join(guards[0].missing)}."
         return replace(checked, warnings=(*checked.warnings, unguarded))
     return checked
 
 
-def _absolute(path: str) -> str:
+def absolute(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100 - of `file.py:function` too
 
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from planner_app.planner.results import Estimate
-    from planner_app.planner.setups import SetupOptions
+    from planner_app.planner.api.results import Estimate
+    from planner_app.planner.api.setups import SetupOptions
 
 
 def fits(
@@ -36,6 +36,6 @@ def fits(
     Raises:
         PlannerError: The model, the device or the way to train does not make sense.
     """
-    from planner_app.planner.handle import open_model
+    from planner_app.planner.api.handle import open_model
 
     return open_model(model, progress=False).estimate(batch, device=device, limit=limit, **options)

@@ -30,7 +30,7 @@ from planner_app.train.recover.run import DEVICE, child_run, rung_from_environme
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from planner_app.planner.setups import SetupOptions
+    from planner_app.planner.api.setups import SetupOptions
 
 SECONDS = 600  # for a function that builds a model, and the traces of it
 MIB = 1 << 20
@@ -115,7 +115,7 @@ def this_device() -> str:
 
 
 def _made(model: Any, request: dict[str, Any]) -> Plan:
-    from planner_app.planner.handle import open_model
+    from planner_app.planner.api.handle import open_model
 
     opened = open_model(model, progress=False)
     if "precision" not in request and not isinstance(model, (str, Path)):

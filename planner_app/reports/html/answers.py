@@ -10,6 +10,7 @@ from planner_app.core.hardware.option import Option
 from planner_app.core.measure.measurement import Measurement
 from planner_app.core.plan.plan import Plan
 from planner_app.foreign_text import for_html
+from planner_app.reports.estimate_table import trained_with
 from planner_app.reports.html.chart import chart
 from planner_app.reports.html.page import answer, cell, line, piece, table
 from planner_app.reports.shop_rows import format_rate, format_usd
@@ -31,7 +32,7 @@ def estimate_html(result: Estimate) -> str:
         words = verdict_words(result.verdict, result.level, result.capacity_bytes)
         said.insert(0, answer(words[0].upper() + words[1:], result.verdict))
         said.append(line(f"TensorFlow gets {format_bytes(result.capacity_bytes)} of {result.device}."))
-    how = [f"batch {setup.batch:,}", str(setup.precision), str(setup.optimizer)]
+    how = [f"batch {setup.batch:,}", str(setup.precision), *trained_with(setup, result.trained)]
     how += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} steps added up"] * (setup.accumulate > 1)
     how.append("compiled by XLA" if result.xla else "without XLA")
     terms = [
@@ -40,7 +41,8 @@ def estimate_html(result: Estimate) -> str:
     ]
     heavy = sorted((row for row in result.layers if row.name), key=lambda row: -row.peak_bytes)[:MOST_LAYERS]
     layers = [(for_html(row.name), for_html(row.class_name), format_bytes(row.peak_bytes)) for row in heavy]
-    warnings = [line(f"! {text}", "warn") for text in result.warnings]
+    warnings = [line(f"assumed: {text}", "warn") for text in result.trained.assumed]
+    warnings += [line(f"! {text}", "warn") for text in result.warnings]
     return piece(
         *said,
         line(", ".join(how), "muted"),
@@ -63,7 +65,7 @@ def largest_html(result: Largest) -> str:
     return piece(
         answer(f"Fits up to {result.sure_batch:,}, tight up to {result.batch:,}"),
         line(f"{result.device}: TensorFlow gets {format_bytes(result.capacity_bytes)}.{more}"),
-        line(f"{result.setup.precision}, {result.setup.optimizer}, {result.setup.gpus} GPU(s)", "muted"),
+        line(f"{result.setup.precision}, {result.setup.gpus} GPU{'s' if result.setup.gpus > 1 else ''}", "muted"),
         line(result.calibrated, "muted") if result.calibrated else "",
     )
 

@@ -34,6 +34,7 @@ STYLE = (
     ".plimsoll table{border-collapse:collapse;margin:.6em 0;font-variant-numeric:tabular-nums}"
     ".plimsoll th,.plimsoll td{padding:.15em .8em .15em 0;text-align:right;border:0;background:none;color:inherit}"
     ".plimsoll th{font-weight:600;border-bottom:1px solid var(--grid)}"
+    ".plimsoll td{white-space:nowrap}.plimsoll td.text{white-space:normal}"
     ".plimsoll th.text,.plimsoll td.text{text-align:left}"
     ".plimsoll .bar{display:inline-block;height:.7em;background:var(--line0);border-radius:2px}"
     ".plimsoll code{font-size:.92em;background:none;color:inherit}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from planner_app import data
 
 FOLDER = data.FOLDER / "guide"
-ORDER = ("start", "tour", "estimate", "commands", "training", "measuring", "doctor", "trouble")
+ORDER = ("start", "tour", "estimate", "commands", "api", "training", "measuring", "doctor", "trouble")
 KEYS = "keyboard"
 
 

@@ -1,12 +1,13 @@
 """From words to a setup: the same for the Python API, training scripts and tuners."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import TypedDict, TypeVar
 
 from planner_app.core.model.setup import Jit, Precision, Setup, parse_optimizer
 from planner_app.errors import SetupError
 
-E = TypeVar("E", Precision, Jit)
+E = TypeVar("E", bound=StrEnum)
 
 
 class SetupOptions(TypedDict, total=False):
@@ -46,10 +47,10 @@ def setup_of(batch: int, options: SetupOptions) -> Setup:
     """
     chosen = Setup(
         batch=batch,
-        precision=_member(Precision, options.get("precision", "float32"), "precision"),
+        precision=member(Precision, options.get("precision", "float32"), "precision"),
         gpus=options.get("gpus", 1),
         accumulate=options.get("accumulate", 1),
-        jit=_member(Jit, options.get("jit", "auto"), "jit"),
+        jit=member(Jit, options.get("jit", "auto"), "jit"),
         freeze=tuple(options.get("freeze", ())),
         remat=options.get("remat", ""),
         sizes=tuple((name, tuple(sizes)) for name, sizes in options.get("sizes", {}).items()),
@@ -67,7 +68,7 @@ def least_batch(options: SetupOptions) -> int:
     return options.get("gpus", 1) * options.get("accumulate", 1)
 
 
-def _member(kind: type[E], text: str, what: str) -> E:
+def member(kind: type[E], text: str, what: str) -> E:
     if text not in list(kind):
         raise SetupError(f"{what} must be one of {', '.join(kind)}, got {text!r}.")
     return kind(text)

@@ -22,15 +22,16 @@ from planner_app.core.plan.ladder import PlanRequest
 from planner_app.core.plan.plan import MemorySettings
 from planner_app.errors import ModelError, SetupError
 from planner_app.files.devices.catalogue import catalogue, find_device
-from planner_app.planner import results
 from planner_app.planner.advise import advice_request
+from planner_app.planner.api import results
+from planner_app.planner.api.live import LiveModel, is_live
+from planner_app.planner.api.progress import Shown, showing
+from planner_app.planner.api.setups import SetupOptions, least_batch, member, setup_of
 from planner_app.planner.compile import compile_checks
-from planner_app.planner.live import LiveModel, is_live
+from planner_app.planner.lines import Ask
 from planner_app.planner.measuring.measure import measure
-from planner_app.planner.opening import check_model, describe_model, file_name
+from planner_app.planner.opening import absolute, check_model, describe_model, file_name
 from planner_app.planner.planner import Planner
-from planner_app.planner.progress import Shown, showing
-from planner_app.planner.setups import SetupOptions, least_batch, setup_of
 from planner_app.planner.shop import confirmed
 from planner_app.units import parse_bytes
 
@@ -45,6 +46,7 @@ def open_model(
     trust: Sequence[str] = (),
     data: str | None = None,
     calibrated: bool = True,
+    compiler: str | None = None,
     progress: Shown = True,
 ) -> "Model":
     """Reads and checks a model. Nothing of it is executed in this process, and no weight is read.
@@ -56,26 +58,30 @@ def open_model(
         trust: Installed packages whose registered classes a saved model may name, as in `["keras_hub"]`.
         data: `file.py:function` that returns one batch of what the model is trained on, a dataset or specs.
         calibrated: Estimates are calibrated by the measurements there are.
+        compiler: When XLA's compiler is asked for what it has not said before: "never", "always", or "when open", that
+            is where the verdict hangs on it (default).
         progress: Whether to show what is being done, or a function that is called with each event.
 
     Raises:
         PlannerError: The model can't be opened; the sentence says why and what to do.
     """
+    ask = None if compiler is None else member(Ask, compiler, "compiler")
     if isinstance(source, (str, PathLike)):
         path = fspath(source)
         if not isinstance(path, str):
             raise ModelError("Name the model as text: a path in bytes is not taken.")
         with showing(progress) as on_progress:
             own = None if custom is None else fspath(custom)
-            checked = check_model(path, own, on_progress, trust=trust, data=data)
-        return Model(Planner(checked, file=file_name(path), calibrated=calibrated), path, progress)
+            checked = check_model(path, own, on_progress, trust=tuple(trust), data=data)
+        return Model(Planner(checked, file=file_name(path), calibrated=calibrated, ask=ask), path, progress)
     if not is_live(source):
         raise ModelError(
             f"A {type(source).__name__} can't be opened: give the path of a saved model, file.py:function, or a "
             "keras.Model."
         )
     live = LiveModel(source)
-    return Model(Planner(live.checked, calibrated=calibrated), live.checked.name, progress, live=live)
+    checked = replace(live.checked, data=None if data is None else absolute(data))
+    return Model(Planner(checked, calibrated=calibrated, ask=ask), checked.name, progress, live=live)
 
 
 class Model:

@@ -1,0 +1,1 @@
+"""The Python API: a model handle, its answers, live models, progress."""
