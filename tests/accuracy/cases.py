@@ -87,4 +87,9 @@ ALL = (
     Case("mlp", 64, optimizer="ftrl"),
     Case("mlp", 64, optimizer="muon"),
     Case("mlp", 512, "float16", "sgd:momentum=0.9"),
+    Case("grouped", 8, optimizer="sgd:momentum=0.9"),
+    Case("volumes", 2),
+    Case("dilated", 16),
+    Case("grouped_query", 8, optimizer="adamw"),
+    Case("diffusion", 8, optimizer="adamw"),
 )

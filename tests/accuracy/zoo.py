@@ -15,6 +15,7 @@ from typing import Any
 import keras
 from keras import layers as L
 from zoo_composed import COMPOSED
+from zoo_recent import RECENT
 
 
 def _plain_cnn() -> Any:
@@ -200,6 +201,7 @@ ZOO: dict[str, Callable[[], Any]] = {
     "mlp": _mlp,
     "conv1d": _conv1d,
     **COMPOSED,
+    **RECENT,
 }
 
 
