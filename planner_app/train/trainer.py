@@ -177,7 +177,11 @@ class Trainer:
     def _probed(self) -> tuple[Sums, list[str]]:
         try:
             return probe(self.model, self._sample)
-        except tf.errors.ResourceExhaustedError:
+        except Exception as error:  # the model's own code, asked for three samples where it may expect a batch
+            note(
+                f"What the loss is made of could not be tried out ({type(error).__name__}: {str(error)[:200]}): what "
+                "the model adds to it by itself counts as a mean over samples."
+            )
             return Sums(), []
 
     def _say_limits(self) -> None:

@@ -281,6 +281,35 @@ def script_arguments(path: str) -> dict[str, Any]:
     return found
 
 
+def script_limits(path: str) -> dict[str, list[str]]:
+    """What is said before a training that accumulation can't make the same as one batch; and nothing where it can."""
+    plan = load_plan(path)
+    import keras
+
+    x, y = data(40)
+
+    def built(*layers: Any) -> Any:
+        return keras.Sequential([keras.Input((FEATURES,)), *layers, keras.layers.Dense(TARGETS, activation="sigmoid")])
+
+    models = {
+        "batch normalisation": (lambda: built(keras.layers.BatchNormalization(name="bn")), "mse"),
+        "frozen": (lambda: built(keras.layers.BatchNormalization(trainable=False)), "mse"),
+        "layer normalisation": (lambda: built(keras.layers.LayerNormalization()), "mse"),
+        "dropout": (lambda: built(keras.layers.Dropout(0.5)), "mse"),
+        "across samples": (built, "dice"),
+    }
+    found = {}
+    for name, (build, loss) in models.items():
+        with plan.scope():
+            model = build()
+            model.compile("sgd", loss, **plan.compile_options())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            plan.fit(model, x, (y > 0.5).astype("float32"), verbose=0)
+        found[name] = [str(each.message) for each in caught if each.category is PlanWarning]
+    return found
+
+
 def _loss(case: str) -> dict[str, Any]:
     if case == "class_weight":
         return {"loss": "sparse_categorical_crossentropy", "weighted_metrics": ["accuracy"]}

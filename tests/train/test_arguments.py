@@ -61,6 +61,15 @@ def test_that_steps_are_the_batches_of_the_data(found):
     assert found["steps"] == {"updates": 2, "seen": [0, 1]}
 
 
+def test_that_what_accumulation_cannot_do_is_said_before_training(tmp_path):
+    found = run("limits", path=written(tmp_path, "limits", 2, batch=16))
+    (said,) = found["batch normalisation"]
+    assert "Batch normalisation (bn) takes its statistics over the 8 samples it sees at once" in said
+    (said,) = found["across samples"]
+    assert "The loss 'dice' compares samples with one another" in said
+    assert found["frozen"] == found["layer normalisation"] == found["dropout"] == []
+
+
 def test_that_the_signatures_are_those_of_the_installed_keras():
     import json
 
