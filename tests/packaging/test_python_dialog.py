@@ -96,7 +96,7 @@ def test_that_a_python_that_was_found_is_chosen_by_a_click(app, qtbot: QtBot, tm
     qtbot.waitUntil(lambda: view.found.count() == 1, timeout=PATIENCE_MS)
     view.found.itemClicked.emit(view.found.item(0))
     qtbot.waitUntil(lambda: usable(view) and "This will do" in view.answer.text(), timeout=PATIENCE_MS)
-    assert view.wish() == str(tmp_path / "path" / "python3 environment" / "bin" / "python")
+    assert view.chosen_path() == str(tmp_path / "path" / "python3 environment" / "bin" / "python")
     view.alone.setChecked(True)
     qtbot.waitUntil(lambda: f"This will do: {python.sys.executable} has" in view.answer.text(), timeout=PATIENCE_MS)
     view.buttons.accepted.emit()
