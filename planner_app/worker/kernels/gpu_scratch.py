@@ -3,7 +3,7 @@ that can't be known beforehand. Read in the kernels' sources; no GPU was at hand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 import tensorflow as tf
@@ -76,8 +76,18 @@ def _pool_gradient_by_xla(call: Call) -> Iterator[Scratch]:
 
 
 def _product_by_xla(call: Call) -> Iterator[Scratch]:
-    """gemm_rewriter.cc, GemmWorkspaceRewriteVisitor: every call of cuBLAS has its workspace as one of its results."""
+    """gemm_rewriter.cc, GemmWorkspaceRewriteVisitor: every call of cuBLAS has its workspace as one of its results.
+
+    A product with a vector, or of two, is none: XLA makes a kernel of its own for that.
+    """
+    if call.node.type != "Einsum" and _with_a_vector(call.inputs[0].shape, call.shapes[0]):
+        return
     yield Scratch(Size(HOPPER_WORKSPACE_BYTES if call.graph.capability >= HOPPER else GEMM_WORKSPACE_BYTES))
+
+
+def _with_a_vector(left: Sequence[int], product: Sequence[int]) -> bool:
+    rows, columns = product[-2:]
+    return 1 in (rows, columns, left[-2] * left[-1] // max(rows, 1))
 
 
 XLA_RULES: dict[str, Callable[[Call], Iterator[Scratch]]] = {
