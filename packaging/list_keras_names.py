@@ -41,12 +41,15 @@ BASES = (
     keras.DTypePolicy,
     dtype_policies.DTypePolicyMap,
     keras.Quantizer,
+    keras.quantizers.QuantizationConfig,
     keras.random.SeedGenerator,
 )
 # Run code or read files named in the configuration. Lambda is looked at by itself: its function decides.
 REFUSED = {"TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer", "Lambda"}
 # Operations by inheritance, but no parts of a saved model.
 NO_MODEL_PARTS = {"FeatureSpace", "Distiller", "CompileLoss", "CompileMetrics", "MetricsList", "Function"}
+# They quantise by running the model on data, which a file does not have.
+NO_MODEL_PARTS |= {"GPTQConfig", "AWQConfig"}
 FUNCTION_MODULES = ("keras.activations.", "keras.losses.", "keras.metrics.")
 NO_PARTS = {"get", "serialize", "deserialize"}
 

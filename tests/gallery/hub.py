@@ -117,7 +117,7 @@ def bart_seq2seq():
 
 def resnet_classifier():
     backbone = models.ResNetBackbone(
-        input_conv_filters=[8], input_conv_kernel_sizes=[7], stackwise_num_filters=[64, 64, 64],
+        input_conv_filters=[64], input_conv_kernel_sizes=[7], stackwise_num_filters=[64, 64, 64],
         stackwise_num_blocks=[1, 1, 1], stackwise_num_strides=[1, 2, 2], block_type="basic_block",
         image_shape=(64, 64, 3),
     )  # fmt: skip
@@ -144,11 +144,9 @@ def mit_segmenter():
         max_drop_path_rate=0.1, image_shape=(64, 64, 3), hidden_dims=[16, 32], layerwise_patch_sizes=[7, 3],
         layerwise_strides=[4, 2],
     )  # fmt: skip
-    model = models.SegFormerImageSegmenter(
+    return models.SegFormerImageSegmenter(
         backbone=models.SegFormerBackbone(image_encoder=backbone, projection_filters=16), num_classes=4
     )
-    model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    return model
 
 
 def vgg_classifier():
