@@ -74,11 +74,7 @@ def keep(path: Path, data: bytes) -> bool:
 
 def make_private_folder(folder: Path) -> None:
     """Those above it are made as usual, if need be; those that are there stay as they are."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder.parent)) from error
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def unkept() -> str:

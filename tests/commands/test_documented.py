@@ -20,7 +20,7 @@ GUIDE = ROOT / "planner_app" / "data" / "guide"
 WRITTEN = (ROOT / "README.md", ROOT / "RELEASING.md", *sorted(GUIDE.glob("*.md")))
 TYPED = re.compile(r"(?:^    \$? ?|`)(plimsoll [^`\n]*)", re.MULTILINE)  # a line of code, or words between backticks
 OF_CHILDREN = {  # between a parent and its child
-    *("PLIMSOLL_SCRATCH", "PLIMSOLL_LIFELINE"),
+    *("PLIMSOLL_SCRATCH", "PLIMSOLL_LIFELINE", "PLIMSOLL_FILE"),
     *("PLIMSOLL_RUN", "PLIMSOLL_EVERY", "PLIMSOLL_SEED", "PLIMSOLL_CHECKPOINT"),
 }
 
