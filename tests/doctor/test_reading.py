@@ -3,7 +3,6 @@
 import random
 import re
 import re._constants as sre
-import time
 import tracemalloc
 from collections.abc import Iterator
 
@@ -34,19 +33,16 @@ NO_LINES = bytes(range(32, 127)) * 2000
 
 
 @pytest.mark.parametrize("piece", [BAR, CHATTER, NO_LINES, log("tf221_resnet50_batch8_limit700")], ids="bcnd")
-def test_that_a_hundred_megabytes_are_read_in_seconds_and_flat_memory(piece):
-    # A tenth of it here; tests/benchmarks/doctor.py reads the whole. Growth would show in either.
+def test_that_a_long_log_is_read_in_flat_memory(piece):
+    # tests/benchmarks/doctor.py reads a hundred megabytes of each, and says how long that takes.
     tracemalloc.start()
-    diagnose(endless(piece, MIB))
+    diagnose(endless(piece, MIB // 2))
     _, little = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
-    started = time.process_time()
-    diagnose(endless(piece, 10 * MIB))
-    took = time.process_time() - started
+    diagnose(endless(piece, 3 * MIB))
     _, much = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert much < little * 1.5 + MIB
-    assert took < 10  # slowed down many times by the tracing
 
 
 def test_that_a_report_behind_a_long_log_is_found_at_its_line():
