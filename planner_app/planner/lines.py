@@ -89,6 +89,8 @@ class CompilerLines:
     ) -> Line:
         """The line with the largest batch that fits and the one above it among its anchors."""
         line = self.known(setup, device)
+        if line is NO_LINE:
+            return line
         with WarmWorker() as worker:
             while not line.trouble and (batch := next_for_largest(line, estimate, capacity_bytes)) is not None:
                 line = self._compile(setup, device, batch, worker, on_progress, cancelled)
@@ -105,6 +107,8 @@ class CompilerLines:
     ) -> Iterator[Line]:
         """The line of a chart up to `top_bytes`, after each compilation: where it is least sure comes first."""
         line = self.known(setup, device)
+        if line is NO_LINE:
+            return
         with WarmWorker() as worker:
             while not line.trouble and (batch := next_for_chart(line, estimate, top_bytes)) is not None:
                 line = self._compile(setup, device, batch, worker, on_progress, cancelled)

@@ -73,6 +73,8 @@ def test_that_a_line_is_compiled_once_and_found_by_the_next_process(demo: Checke
 def test_that_there_is_no_line_where_xla_compiles_nothing(demo: CheckedModel, tmp_path: Path, setup, device):
     lines = CompilerLines(demo, CompileCache(tmp_path))
     assert lines.known(setup, device) == lines.compile(setup, device) == Line()
+    assert lines.settle(setup, device, estimate, 1 << 30) == Line()
+    assert not list(lines.fill(setup, device, estimate, 1 << 30))
 
 
 def test_that_precisions_and_devices_have_lines_of_their_own(demo: CheckedModel):
