@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SECONDS = 300
+SECONDS = 900  # a bound against hanging; on a machine of its own it is a minute
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
@@ -23,8 +23,16 @@ def start(script: str, environment: dict[str, str] | None = None, **given: Any) 
     )
 
 
+def words(child: subprocess.Popen[str]) -> tuple[str, str]:
+    """What it says until its end; it does not outlive its time."""
+    try:
+        return child.communicate(timeout=SECONDS)
+    finally:
+        child.kill()
+
+
 def finish(child: subprocess.Popen[str]) -> dict[str, Any]:
-    out, err = child.communicate(timeout=SECONDS)
+    out, err = words(child)
     lines = [line for line in out.splitlines() if line.startswith("ANSWER ")]
     assert child.returncode == 0 and lines, f"{err[-3000:]}\n{out[-1000:]}"
     return json.loads(lines[-1].removeprefix("ANSWER "))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from children import HERE, QUIET, SECONDS, clean
+from children import HERE, QUIET, clean, words
 from planning import cpu_entry, plan
 from ports import free_ports
 
@@ -70,7 +70,7 @@ def started(
 
 
 def finished(folder: Path, name: str, child: subprocess.Popen[str], worker: int | None = None) -> Outcome:
-    out, err = child.communicate(timeout=SECONDS)
+    out, err = words(child)
     assert child.returncode == 0, f"{name}: {child.returncode}\n{err[-4000:]}\n{out[-1000:]}"
     stem = folder / f"{_plain(name)}{'' if worker is None else worker}"
     run = folder / f"{_plain(name)}.run" / ("" if worker is None else f"host-{worker}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from children import HERE, QUIET, SECONDS, clean
+from children import HERE, QUIET, clean, words
 from matrix import BATCH
 from planning import cpu_entry, plan
 
@@ -47,7 +47,7 @@ def started(
 
 
 def finished(child: subprocess.Popen[str], answer: Path) -> dict[str, Any]:
-    out, err = child.communicate(timeout=SECONDS)
+    out, err = words(child)
     assert child.returncode == 0, f"{err[-3000:]}\n{out[-1000:]}"
     return json.loads(answer.read_text())
 
