@@ -55,8 +55,8 @@ def float8():
 
 
 def frozen_base():
-    base = keras.applications.MobileNetV2(input_shape=(64, 64, 3), include_top=False, weights=None, alpha=0.35)
+    base = keras.applications.MobileNetV2(input_shape=(96, 96, 3), include_top=False, weights="imagenet", alpha=0.35)
     base.trainable = False
-    x = keras.Input((64, 64, 3))
+    x = keras.Input((96, 96, 3))
     model = keras.Model(x, layers.Dense(4)(layers.GlobalAveragePooling2D()(base(x, training=False))))
     return _compiled(model)

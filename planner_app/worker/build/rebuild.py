@@ -28,6 +28,7 @@ from planner_app.worker.build.inputs import inputs_of
 from planner_app.worker.build.long_models import built_once
 from planner_app.worker.build.packages import import_trusted, without_preprocessors
 from planner_app.worker.build.said import line
+from planner_app.worker.build.saved_values import not_loaded
 from planner_app.worker.build.valueless import without_values
 
 TAKEN_BY_EVERY_LAYER = {"batch_input_shape", "batch_shape", "input_shape", "dtype", "trainable", "name"}
@@ -191,7 +192,8 @@ def _from_function(model: CheckedModel, precision: str | None) -> Any:
     if precision is not None:  # the user's function builds under the policy, as it would in the user's script
         keras.config.set_dtype_policy(precision)
     try:
-        return user_code.call_function(model.custom or "")
+        with not_loaded():
+            return user_code.call_function(model.custom or "")
     finally:
         keras.config.set_dtype_policy(keras.config.floatx())
 
