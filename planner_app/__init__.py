@@ -1,12 +1,12 @@
-"""Plimsoll: how much Keras training a GPU can carry before it runs out of memory.
+"""Plimsoll estimates how much GPU memory training a Keras model needs, before you run it.
 
     from planner_app import open_model
 
     model = open_model("resnet50.keras")
     model.estimate(batch=64, precision="mixed_bfloat16", device="NVIDIA L4").fits
 
-Importing this package imports nothing else: TensorFlow, Qt and NumPy come when they are needed, in processes of their
-own where possible.
+Importing this package is cheap: TensorFlow, Qt and NumPy are loaded only when needed, in separate processes where
+possible.
 """
 
 from typing import TYPE_CHECKING

@@ -1,11 +1,11 @@
-"""Where `plimsoll` begins. Signals and the three standard streams are seen to before anything is imported, since that
-takes a while: Ctrl-C in the first half second is no bug, and a stream that is closed must not become another file."""
+"""The entry point of `plimsoll`. Signals and the three standard streams are set up before the slow imports: Ctrl-C
+in the first half second must not look like a bug, and a closed stream's number must not go to another file."""
 
 import os
 import signal
 import sys
 
-INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT
+INTERRUPTED = 130  # 128 + SIGINT: what shells expect of a program ended by Ctrl-C
 
 
 def _leave(_number: int, _frame: object) -> None:
@@ -13,7 +13,7 @@ def _leave(_number: int, _frame: object) -> None:
 
 
 def _end(number: int, _frame: object) -> None:
-    """As an ordinary end, so that workers are stopped and their folders removed."""
+    """Exit normally, so that workers are stopped and their folders removed."""
     raise SystemExit(128 + number)
 
 
@@ -29,7 +29,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, _leave)
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # nohup has it ignored
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # under nohup it is ignored
             signal.signal(number, _end)
     _open_streams()
     from planner_app.cli import main as run

@@ -2,8 +2,8 @@
 
 `plimsoll` alone opens the app, `plimsoll MODEL` opens it with a model.
 
-Each command is a module with `HELP`, `add` and `run`. Errors of the user's are sentences; anything else is a bug, and
-this is the one place it reaches.
+Each command is a module with `HELP`, `add` and `run`. A `PlannerError` is printed as a sentence; any other exception
+is a bug and is reported here, and only here.
 """
 
 import importlib
@@ -36,22 +36,22 @@ COMMANDS = {
 }
 
 FINE, ERROR = 0, 1
-INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C: 128 + SIGINT
+INTERRUPTED = 130  # 128 + SIGINT: what shells expect of a program ended by Ctrl-C
 PICTURE = "--picture"
-SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # any of them tells Qt where to draw
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # any of these tells Qt where to draw
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
-    sys.stdout, sys.stderr = sys.stdout or StringIO(), sys.stderr or StringIO()  # closed by whoever started us
+    sys.stdout, sys.stderr = sys.stdout or StringIO(), sys.stderr or StringIO()  # None if closed at start
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to stop
+            stream.reconfigure(errors="replace")  # don't fail on a letter that the terminal can't show
     if not given or given[0] == PICTURE or _names_a_model(given[0]):
         return _open_app(given)
     options = parser(given[0]).parse_args(given)
     try:
-        _hear_interrupts()
+        _enable_interrupts()
         code = int(_command(options.command).run(options))
         sys.stdout.flush()
         if notice := unkept():
@@ -61,38 +61,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except PlannerError as error:
         return _failed(str(error), error.detail if options.debug else "")
-    except BrokenPipeError:  # whoever read us has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         return ERROR
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE and error.filename is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
             return _failed(f"The output can't be written: {reason(error)}.", "")
-        advice = "This is a bug in plimsoll: please report it with what --debug shows"
+        advice = "This is a bug in plimsoll: please report it with the output of --debug"
         said = " ".join(str(error).split())[:200]
         return _failed(f"{type(error).__name__}: {said}. {advice}.", traceback.format_exc() if options.debug else "")
 
 
-def _hear_interrupts() -> None:
-    """From here on Ctrl-C is an exception: what runs is ended, and what was found is kept."""
+def _enable_interrupts() -> None:
+    """From here on Ctrl-C raises an exception, so that running work is stopped and results so far are kept."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Parser(ArgumentParser):
-    """What was typed may be the name of a file from elsewhere, spelled out by the shell."""
+    """Error messages quote what was typed, which may be a file name from elsewhere that the shell expanded."""
 
     def error(self, message: str) -> NoReturn:
         super().error(for_line(message))
 
 
 def _command(name: str) -> Any:
-    """Its module, imported when it is needed: a window need not wait for tables."""
+    """The command's module, imported only when needed, so that the app need not load the tables."""
     return importlib.import_module(COMMANDS[name])
 
 
 def _names_a_model(word: str) -> bool:
-    """A mistyped command is no model: a model is there, or looks like one."""
+    """Tell a model from a mistyped command: a model exists, or its name looks like one."""
     return word not in COMMANDS and not word.startswith("-") and (Path(word).exists() or "." in word)
 
 
@@ -102,8 +102,9 @@ def _open_app(given: list[str]) -> int:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     elif sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         return _failed(
-            "There is no screen to open the app on: `plimsoll --help` lists what works in a terminal, and "
-            f"`plimsoll MODEL {PICTURE} FILE.png` draws the window into a file.",
+            "The app needs a screen, and there is none here. `plimsoll --help` lists the commands that work in a "
+            "terminal; "
+            f"`plimsoll MODEL {PICTURE} FILE.png` draws the window to a file.",
             "",
         )
     try:
@@ -111,31 +112,31 @@ def _open_app(given: list[str]) -> int:
     except ImportError as error:
         return _failed(
             f'The app needs Qt, which can\'t be loaded ({error}): install it with pip install "plimsoll[app]". '
-            "`plimsoll --help` lists what works without.",
+            "`plimsoll --help` lists the commands that work without it.",
             "",
         )
     return start(options.model, options.picture)
 
 
 def app_parser() -> ArgumentParser:
-    """Of `plimsoll` without a command."""
-    parser = Parser(prog="plimsoll", description="Opens the app.")
+    """The parser of `plimsoll` without a command."""
+    parser = Parser(prog="plimsoll", description="Open the app.")
     parser.add_argument("model", nargs="?", metavar="MODEL", help="a saved Keras model")
-    parser.add_argument(PICTURE, metavar="FILE.png", help="draw the window into a file, without a screen, and leave")
+    parser.add_argument(PICTURE, metavar="FILE.png", help="draw the window to a file and exit; needs no screen")
     return parser
 
 
 def parser(word: str = "") -> ArgumentParser:
-    """Of the command that is named, or of all of them, to be listed."""
+    """The parser of one command, or of all of them for `--help`."""
     whole = Parser(prog="plimsoll", description="How much Keras training a GPU can carry before it runs out of memory.")
     whole.add_argument("--version", action="version", version=f"plimsoll {__version__}")
     whole.set_defaults(debug=False)
-    whole.epilog = "Without a command the app is opened: plimsoll, or plimsoll MODEL."
+    whole.epilog = "Without a command, plimsoll opens the app: plimsoll, or plimsoll MODEL."
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
     for name in [word] if word in COMMANDS else COMMANDS:
         command = _command(name)
         sub = commands.add_parser(name, help=command.HELP, description=(command.__doc__ or "").strip())
-        sub.add_argument("--debug", action="store_true", help="if something goes wrong, show everything about it")
+        sub.add_argument("--debug", action="store_true", help="if something goes wrong, show the full error report")
         command.add(sub)
     return whole
 

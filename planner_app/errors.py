@@ -1,17 +1,17 @@
-"""Everything that goes wrong in a way the user can mend is a `PlannerError`:
+"""Every error that the user can fix is a `PlannerError`:
 
     PlannerError
     ├── ModelError       the model file or the user's code: unreadable, refused, unknown classes
-    ├── SetupError       a way to train that makes no sense
-    ├── DeviceError      a device nobody knows
-    ├── PlanError        a plan that can't be read, or can't be kept
-    └── WorkerError      the child process: died, hung, ran over its limits, TensorFlow missing
-        ├── PythonError  no Python that workers can run in
+    ├── SetupError       a setup that makes no sense
+    ├── DeviceError      an unknown device
+    ├── PlanError        a plan that can't be read or followed
+    └── WorkerError      the child process: died, hung, exceeded its limits, TensorFlow missing
+        ├── PythonError  no Python in which workers can run
         └── CompilerMissing  XLA's compiler for CUDA is not installed
 
-`Cancelled` is no error: the user said stop, and knows.
+`Cancelled` is not an error: the user stopped the work and knows it.
 
-The message is a sentence: what came in, what was expected, what to do. Anything else that is raised is a bug.
+The message is a sentence: what came in, what was expected, what to do. Any other exception is a bug.
 """
 
 from planner_app.foreign_text import for_terminal
@@ -23,7 +23,7 @@ class PlannerError(Exception):
     """A sentence for the user.
 
     Attributes:
-        detail: What else is known (a child's last words, a list of names), for a report; may be empty.
+        detail: What else is known (a child's last output, a list of names), for a report; may be empty.
     """
 
     def __init__(self, message: str, detail: str = "") -> None:
@@ -44,7 +44,7 @@ class DeviceError(PlannerError):
 
 
 class PlanError(PlannerError, ValueError):
-    """A `ValueError` too: where a plan is being read, the reader adds the place in the file."""
+    """Also a `ValueError`: the code that reads plan files catches it and adds the position in the file."""
 
 
 class WorkerError(PlannerError):
@@ -60,7 +60,7 @@ class CompilerMissing(WorkerError):
 
 
 class Cancelled(Exception):
-    """The user said stop: work ends here, and nothing is to be said about it."""
+    """The user stopped the work. Not an error, so nothing is reported."""
 
     def __init__(self, message: str = "Cancelled.") -> None:
         super().__init__(message)

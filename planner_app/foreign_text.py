@@ -1,15 +1,15 @@
 """Text that came from outside (a model, plan, log, list or file name), made safe for the place it goes to:
 
-    for_terminal(name)      escape sequences, C1 controls, turns of the writing direction: shown as a mark, not obeyed
-    for_line(name)          the same in one line, for a table cell, a label or a sentence
+    for_terminal(name)      escape sequences, C1 controls and bidirectional overrides become a visible mark
+    for_line(name)          the same on one line, for a table cell, a label or a sentence
     for_html(name)          for HTML and SVG, in text and in quoted attributes
-    for_csv(cell)           a cell that a spreadsheet takes for text, not for a formula
-    for_json(document)      a JSON document that may end up on a terminal; it means the same
+    for_csv(cell)           a cell that spreadsheets read as text, not as a formula
+    for_json(document)      the same JSON document, safe to print on a terminal
     for_python(name)        a string literal in source code
     for_comment(name)       words in a comment or docstring of source code
     for_file_name(name)     one part of a path
 
-Use the one that is named after the destination, where the text is written out; what is read in stays as it is.
+Apply the function named after the destination where the text is written out; keep text as it was read until then.
 """
 
 import html
@@ -20,17 +20,17 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-MARK = "\ufffd"  # stands for what is not shown
-MOST_NAME_BYTES = 120  # of a file name: file systems take 255, and an ending or a number may follow
+MARK = "\ufffd"  # replaces characters that are not shown
+MOST_NAME_BYTES = 120  # of a file name: file systems allow 255, and a suffix or a number may follow
 _LINES = "\n\t"
-_JOINERS = "\u200c\u200d"  # some scripts, and emoji of several parts, can't be written without
+_JOINERS = "\u200c\u200d"  # needed by some scripts and by emoji of several parts
 _SPREADSHEET_STARTS = ("=", "+", "-", "@", "|", "%", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # wide forms too
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|]')
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # devices on Windows, whatever the ending
 
 
 class _Table(dict[int, str]):
-    """For `str.translate`: each character is looked at once."""
+    """For `str.translate`, which looks up each distinct character once."""
 
     def __init__(self, kept: str) -> None:
         super().__init__({ord(letter): letter for letter in kept})
@@ -46,12 +46,12 @@ _SHOWN = _Table(_LINES + _JOINERS)
 
 
 def is_plain(text: str) -> bool:
-    """One line that needs nothing done to it on any screen."""
+    """True for a single line that is safe on any screen as it is."""
     return text.isprintable() or for_line(text) == text
 
 
 def for_terminal(text: str) -> str:
-    """For screens of all kinds: what steers a terminal, or turns the writing around, is replaced by a mark."""
+    """For any screen: replaces what controls a terminal or reverses the text direction by a mark."""
     if text.isprintable():
         return text
     return text.replace("\r\n", "\n").translate(_SHOWN)
@@ -64,12 +64,12 @@ def for_line(text: str) -> str:
 
 
 def for_html(text: str) -> str:
-    """XML allows no control characters, not even escaped ones: a picture with one in it is not shown at all."""
+    """XML forbids control characters, even escaped ones: an SVG that has one is not shown at all."""
     return html.escape(for_terminal(text))
 
 
 def for_csv(cell: T) -> T | str:
-    """Numbers stay numbers. A text that a spreadsheet would work out gets an apostrophe, as the OWASP advises."""
+    """Numbers stay numbers. Text that a spreadsheet would evaluate gets an apostrophe, as OWASP advises."""
     if not isinstance(cell, str):
         return cell
     text = for_line(cell)
@@ -77,25 +77,25 @@ def for_csv(cell: T) -> T | str:
 
 
 def for_json(document: str) -> str:
-    """JSON allows most characters in texts as they are; those that a terminal would obey are spelled out."""
+    """JSON strings may contain most characters as they are; those that a terminal would obey are escaped."""
     if document.isprintable():
         return document
     return "".join(letter if _is_shown(letter) else _json_escape(letter) for letter in document)
 
 
 def for_python(text: str) -> str:
-    """A literal in double quotes that reads as what it is: nothing in it is invisible or turns the line around."""
+    """A literal in double quotes without invisible characters or reversed text direction."""
     quoted = json.dumps(text, ensure_ascii=False)  # JSON's escapes mean the same in Python
     return "".join(letter if letter.isprintable() else _python_escape(letter) for letter in quoted)
 
 
 def for_comment(text: str) -> str:
-    """Nothing that could end a comment or a docstring."""
+    """Removes whatever could end a comment or a docstring."""
     return "".join(letter if letter.isprintable() and letter not in "\"'\\" else "_" for letter in text)
 
 
 def for_file_name(text: str, otherwise: str = "model") -> str:
-    """A name in the folder that is meant, on any system: no separators, no hidden file, no option of a command."""
+    """A file name that is safe on any system: no separators, no leading dot, nothing that looks like an option."""
     name = _NOT_IN_FILE_NAMES.sub("_", for_line(text).replace(MARK, "_")).strip(" .").lstrip("-~")
     name = name.encode("utf-8", "replace")[:MOST_NAME_BYTES].decode("utf-8", "ignore").strip(" .")
     return otherwise if not name or _RESERVED.fullmatch(name) else name

@@ -1,4 +1,4 @@
-"""Bytes as people write them. Inside the program bytes are `int`; only the edge converts."""
+"""Bytes as people write them. Inside the program bytes are `int`; conversion happens only at the edges."""
 
 import re
 
@@ -9,12 +9,12 @@ DECIMAL = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 FACTORS: dict[str, int] = {
     name.lower(): base**power for base, names in ((1024, BINARY), (1000, DECIMAL)) for power, name in enumerate(names)
 }
-MOST_BYTES = 10**30  # of what a log or a file may claim; a float holds it
+MOST_BYTES = 10**30  # upper limit for what a log or a file may claim; fits into a float
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
 
 def format_bytes(count: int) -> str:
-    """Three digits that mean something: 512 B, 97.8 MiB, 1.02 GiB."""
+    """Three significant digits: 512 B, 97.8 MiB, 1.02 GiB."""
     power, size = 0, float(max(-MOST_BYTES, min(count, MOST_BYTES)))
     while abs(size) >= 999.5 and power < len(BINARY) - 1:
         size, power = size / 1024, power + 1
@@ -28,5 +28,7 @@ def parse_bytes(text: str) -> int:
     match = _SIZE.fullmatch(text)
     unit = (match.group(2) or "B").lower() if match else ""
     if match is None or unit not in FACTORS:
-        raise PlannerError(f"{text!r} is no amount of memory: expected a number with a unit, such as 8GiB or 500MB.")
+        raise PlannerError(
+            f"{text!r} is not an amount of memory: expected a number with a unit, such as 8GiB or 500MB."
+        )
     return round(min(float(match.group(1)), MOST_BYTES) * FACTORS[unit])

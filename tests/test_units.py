@@ -43,7 +43,7 @@ def test_that_amounts_are_understood(text, count):
 
 @pytest.mark.parametrize("text", ["", "GiB", "8 gigs", "-1GiB", "1e3MB", "8GiB!"])
 def test_that_other_texts_get_a_sentence(text):
-    with pytest.raises(PlannerError, match="is no amount of memory"):
+    with pytest.raises(PlannerError, match="is not an amount of memory"):
         parse_bytes(text)
 
 

@@ -1,1 +1,1 @@
-"""The commands, one module each: `add` declares it, `run` does it and returns the exit code."""
+"""The commands, one module each: `add` declares the arguments, `run` does the work and returns the exit code."""

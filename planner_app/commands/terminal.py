@@ -1,4 +1,4 @@
-"""What the commands write: tables on standard output, progress on standard error."""
+"""Output of the commands: tables on standard output, progress on standard error."""
 
 import os
 import sys
@@ -13,12 +13,12 @@ from rich.segment import Segment
 from planner_app.foreign_text import for_json, for_line, for_terminal
 from planner_app.jobs.protocol import Progress
 
-WIDTH_WITHOUT_TERMINAL = 120  # of a file or a pipe, where nobody says
-NARROWEST, WIDEST = 20, 1000  # what COLUMNS says beyond these is not a width
+WIDTH_WITHOUT_TERMINAL = 120  # for a file or a pipe
+NARROWEST, WIDEST = 20, 1000  # values of COLUMNS outside this range are ignored
 
 
 class SafeConsole(Console):
-    """Whatever is printed came out of a file: nothing in it is markup, and no terminal obeys it."""
+    """Printed text may come from a file: it is never read as markup, and terminal escapes are removed."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
@@ -48,7 +48,7 @@ def tell_so_far(text: str) -> None:
 
 @contextmanager
 def progress() -> Iterator[Callable[[Progress], None]]:
-    """A line on standard error that says what is being done, gone when it is done; nothing if no person looks."""
+    """A status line on standard error that disappears when done; nothing if stderr is not a terminal."""
     console = SafeConsole(stderr=True)
     if not console.is_terminal:
         yield lambda _event: None

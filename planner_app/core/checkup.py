@@ -1,7 +1,7 @@
-"""What planning needs of this computer, and how it stands with it: each part fine, or one sentence on what to do.
+"""What planning needs from this computer: each part is fine, or one sentence says what to do.
 
 findings = checkup(seen)
-can_plan(findings)          # nothing that planning needs is missing
+can_plan(findings)          # nothing that planning requires is missing
 """
 
 import re
@@ -11,18 +11,18 @@ from enum import StrEnum
 
 from planner_app.core.hardware.machine import Driver, Gpu, Machine
 
-# The releases that pyproject.toml asks for, and that estimates are held against.
+# The releases that pyproject.toml requires and that estimates are tested against.
 PYTHONS = ((3, 11), (3, 13))
 TENSORFLOW, KERAS = "2.21", "3.15"
 INSTALL = 'pip install "plimsoll[tensorflow]"'
-WITHOUT = "Planning works without."
-SCARCE_BYTES = 1 << 30  # the traces that are kept take at most as much
+WITHOUT = "Planning works without it."
+SCARCE_BYTES = 1 << 30  # the trace cache takes at most this much
 GIB = 1 << 30
 
 
 class State(StrEnum):
     FINE = "fine"
-    NOTE = "note"  # planning does without
+    NOTE = "note"  # planning works without it
     MISSING = "missing"  # planning needs it
 
 
@@ -32,7 +32,7 @@ MARKS = {State.FINE: "✓", State.NOTE: "•", State.MISSING: "✗"}
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Attributes:
-    text: What was found, or a sentence that says what to do.
+    text: What was found, or what to do.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The Python that workers run in, by its own account and before TensorFlow is imported.
+    """The Python that workers run in, as it reports itself before TensorFlow is imported.
 
     Attributes:
-        packages: Versions of those that are installed.
-        no_compiler: Why `plimsoll compile` has no compiler; empty if it has.
+        packages: Versions of the installed packages.
+        no_compiler: Why `plimsoll compile` has no compiler; empty if it has one.
     """
 
     python: str
@@ -57,7 +57,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What TensorFlow says of itself once it runs. Versions of what it was built for; None in a build without CUDA."""
+    """What TensorFlow reports once it runs. `cuda` and `cudnn` are None in a build without CUDA."""
 
     version: str
     cuda: str | None = None
@@ -68,9 +68,9 @@ class Started:
 @dataclass(frozen=True, slots=True)
 class Screen:
     """Attributes:
-    qt: Its version; empty if it is not installed.
-    platform: Where it draws: xcb, wayland, cocoa, windows, offscreen; empty if it can't.
-    trouble: What Qt said where it could not start.
+    qt: Qt's version; empty if it is not installed.
+    platform: Where Qt draws: xcb, wayland, cocoa, windows, offscreen; empty if it can't.
+    trouble: Qt's error message if it could not start.
     """
 
     qt: str = ""
@@ -82,8 +82,8 @@ class Screen:
 class Folder:
     """Attributes:
     variable: The environment variable that moves it.
-    trouble: Why nothing can be written there; empty if it can.
-    needed: Planning stops without it.
+    trouble: Why nothing can be written there; empty if it is writable.
+    needed: Planning does not work without it.
     """
 
     name: str
@@ -96,10 +96,10 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Everything looked at. Where a part could not be looked at, its `..._trouble` says why.
+    """Everything that was examined. If a part could not be examined, its `..._trouble` says why.
 
     Attributes:
-        origin: How the worker's Python was come by, where it is not Plimsoll's own.
+        origin: Where the worker's Python was found, if it is not Plimsoll's own.
     """
 
     machine: Machine
@@ -135,17 +135,17 @@ def can_plan(findings: Sequence[Finding]) -> bool:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """The whole of it in one sentence."""
+    """All findings in one sentence."""
     missing = [finding.name for finding in findings if finding.state is State.MISSING]
     if missing:
         return f"Planning does not work yet: {', '.join(missing)}."
     notes = sum(finding.state is State.NOTE for finding in findings)
-    rest = f"; {notes} of {len(findings)} points are worth a look" if notes else ""
-    return f"All that planning needs is there{rest}."
+    rest = f"; {notes} of {len(findings)} checks need attention" if notes else ""
+    return f"Everything that planning needs is installed{rest}."
 
 
 def as_text(findings: Sequence[Finding]) -> str:
-    """For a report: a line each."""
+    """For a report: one line per finding."""
     return "\n".join((*(f"{MARKS[each.state]} {each.name}: {each.text}" for each in findings), summary(findings)))
 
 
@@ -156,9 +156,7 @@ def _python(seen: Seen) -> Finding:
     (least, most), version = PYTHONS, _numbers(around.python)
     if not least <= version[:2] <= most:
         wanted = f"{least[0]}.{least[1]} to {most[0]}.{most[1]}"
-        return Finding(
-            name, State.MISSING, f"{around.executable} is Python {around.python}: Plimsoll needs {wanted}, install one."
-        )
+        return Finding(name, State.MISSING, f"{around.executable} is Python {around.python}: install Python {wanted}.")
     origin = f" ({seen.origin})" if seen.origin else ""
     return Finding(name, State.FINE, f"{around.python}, {around.executable}{origin}")
 
@@ -166,14 +164,14 @@ def _python(seen: Seen) -> Finding:
 def _tensorflow(seen: Seen) -> Finding:
     name, around = "TensorFlow", seen.surroundings
     if around is None:
-        return Finding(name, State.MISSING, "Not known: see Python, above.")
+        return Finding(name, State.MISSING, "Unknown: see Python, above.")
     installed = around.packages.get("tensorflow", "")
     if not installed:
         return Finding(
             name,
             State.MISSING,
-            f"{around.executable} has none: install it with {INSTALL}, or name a Python that has it in "
-            "PLIMSOLL_PYTHON.",
+            f"{around.executable} does not have it: install it with {INSTALL}, or set PLIMSOLL_PYTHON to a Python "
+            "that has it.",
         )
     if seen.started is None:
         why = seen.started_trouble.rstrip(".") or "it did not answer"
@@ -186,15 +184,15 @@ def _tensorflow(seen: Seen) -> Finding:
 def _keras(seen: Seen) -> Finding:
     name, around = "Keras", seen.surroundings
     if around is None:
-        return Finding(name, State.MISSING, "Not known: see Python, above.")
+        return Finding(name, State.MISSING, "Unknown: see Python, above.")
     installed = around.packages.get("keras", "")
     if not installed:
-        return Finding(name, State.MISSING, f"{around.executable} has none: install it with {INSTALL}.")
+        return Finding(name, State.MISSING, f"{around.executable} does not have it: install it with {INSTALL}.")
     found = _of_release(name, installed, KERAS)
     legacy = around.packages.get("tf_keras")
     if found.state is not State.FINE:
         return found
-    rest = f"tf_keras {legacy} for models of Keras 2" if legacy else 'models of Keras 2 need "plimsoll[legacy]"'
+    rest = f"tf_keras {legacy} for Keras 2 models" if legacy else 'Keras 2 models need "plimsoll[legacy]"'
     return Finding(name, State.FINE, f"{installed}; {rest}")
 
 
@@ -204,20 +202,20 @@ def _of_release(name: str, version: str, wanted: str) -> Finding:
     return Finding(
         name,
         State.NOTE,
-        f"{version} is not the release that estimates are held against, {wanted}: get that one with {INSTALL}.",
+        f"{version} is not the release that estimates are tested against, {wanted}: install that one with {INSTALL}.",
     )
 
 
 def _sandbox(seen: Seen) -> Finding:
     name = "Sandbox"
     if seen.surroundings is None:
-        return Finding(name, State.NOTE, "Not known, since no worker could be asked.")
+        return Finding(name, State.NOTE, "Unknown, because no worker could be started.")
     if seen.unguarded:
         return Finding(
             name,
             State.NOTE,
-            f"Model files are checked, but the process that reads them is not wholly confined "
-            f"({'; '.join(seen.unguarded)}): Linux 5.13 or later with Landlock and seccomp does it. {WITHOUT}",
+            f"Model files are checked, but the process that reads them is not fully confined "
+            f"({'; '.join(seen.unguarded)}): that takes Linux 5.13 or later with Landlock and seccomp. {WITHOUT}",
         )
     return Finding(name, State.FINE, f"around the process that reads model files: {'; '.join(seen.sandbox)}")
 
@@ -231,7 +229,7 @@ def _folder(folder: Folder) -> Finding:
     return Finding(
         name,
         state,
-        f"{folder.path} can't be written ({folder.trouble}): mend its rights, or name another folder in "
+        f"{folder.path} can't be written ({folder.trouble}): fix its permissions, or set another folder in "
         f"{folder.variable}.{without}",
     )
 
@@ -240,10 +238,10 @@ def _disk(folders: Sequence[Folder]) -> Finding:
     name = "Free disk"
     known = [(each.free_bytes, each.path) for each in folders if each.free_bytes is not None and not each.trouble]
     if not known:
-        return Finding(name, State.NOTE, f"Nobody says how much is free. {WITHOUT}")
+        return Finding(name, State.NOTE, f"The free space is unknown. {WITHOUT}")
     free, path = min(known)
     if free < SCARCE_BYTES:
-        return Finding(name, State.NOTE, f"{free / GIB:.2f} GiB are left for {path}: make room, 1 GiB is enough.")
+        return Finding(name, State.NOTE, f"{free / GIB:.2f} GiB are left for {path}: free at least 1 GiB.")
     return Finding(name, State.FINE, f"{free / GIB:.0f} GiB")
 
 
@@ -260,13 +258,15 @@ def _qt(screen: Screen) -> Finding:
             name,
             State.NOTE,
             f"Qt {screen.qt} can't open a window ({screen.trouble.rstrip('.')}): the commands work; for the app, "
-            "install what it names (Debian and Ubuntu: libegl1 libxkbcommon0 libxcb-cursor0 libdbus-1-3).",
+            "install the libraries that it names (Debian and Ubuntu: libegl1 libxkbcommon0 libxcb-cursor0 "
+            "libdbus-1-3).",
         )
     if not screen.platform:
         return Finding(
             name,
             State.NOTE,
-            "There is no screen: the commands work, and `plimsoll MODEL --picture FILE.png` draws the window.",
+            "There is no screen: the commands work, and `plimsoll MODEL --picture FILE.png` draws the window to a "
+            "file.",
         )
     return Finding(name, State.FINE, f"Qt {screen.qt} on {screen.platform}")
 
@@ -275,7 +275,7 @@ def _driver(machine: Machine) -> Finding:
     name = "NVIDIA driver"
     if machine.driver is not Driver.FINE or not machine.gpus:
         return Finding(name, State.NOTE, f"{machine.sentence} {WITHOUT}".strip())
-    cuda = f", runs CUDA up to {machine.cuda_version}" if machine.cuda_version else ""
+    cuda = f", supports CUDA up to {machine.cuda_version}" if machine.cuda_version else ""
     return Finding(name, State.FINE, f"{machine.driver_version or 'version unknown'}{cuda}")
 
 
@@ -287,13 +287,13 @@ def _gpus(gpus: Sequence[Gpu]) -> Iterator[Finding]:
             continue
         memory = "" if gpu.total_bytes is None else f", {gpu.total_bytes / GIB:.1f} GiB"
         free = "" if gpu.free_bytes is None else f", {gpu.free_bytes / GIB:.1f} GiB free"
-        yield Finding(name, State.FINE, f"{gpu.name or 'without a name'}{memory}{free}")
+        yield Finding(name, State.FINE, f"{gpu.name or 'unnamed'}{memory}{free}")
 
 
 def _cuda(seen: Seen) -> Finding:
     name, started, usable = "CUDA", seen.started, len(seen.machine.usable_gpus)
     if started is None:
-        return Finding(name, State.NOTE, f"Not known, since TensorFlow did not start. {WITHOUT}")
+        return Finding(name, State.NOTE, f"Unknown, because TensorFlow did not start. {WITHOUT}")
     built = f"TensorFlow is built for CUDA {started.cuda} and cuDNN {started.cudnn}"
     if started.gpus:
         return Finding(name, State.FINE, f"{built}, and sees {_count(started.gpus)}")
@@ -305,14 +305,14 @@ def _cuda(seen: Seen) -> Finding:
             f'pip install "plimsoll[cuda]". {WITHOUT}',
         )
     if started.cuda is None:
-        return Finding(name, State.FINE, "TensorFlow is built without it, and no GPU is here to need it")
-    return Finding(name, State.FINE, f"{built}; no GPU is here to need them")
+        return Finding(name, State.FINE, "TensorFlow is built without it; this computer has no GPU to need it")
+    return Finding(name, State.FINE, f"{built}; this computer has no GPU to need them")
 
 
 def _compiler(seen: Seen) -> Finding:
     name, around = "Compile check", seen.surroundings
     if around is None:
-        return Finding(name, State.NOTE, f"Not known, since no worker could be asked. {WITHOUT}")
+        return Finding(name, State.NOTE, f"Unknown, because no worker could be started. {WITHOUT}")
     if around.no_compiler:
         return Finding(name, State.NOTE, f"{around.no_compiler} {WITHOUT}")
     return Finding(name, State.FINE, f"JAX {around.packages.get('jax', '')} with its compiler for CUDA")

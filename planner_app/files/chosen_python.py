@@ -25,7 +25,7 @@ def settings_file() -> Path:
 
 
 def chosen_python() -> str:
-    """Its path; empty where nobody has chosen one. Settings that can't be read are the app's to complain about."""
+    """Its path; empty if none was chosen. Unreadable settings are ignored here: the app reports them."""
     try:
         with settings_file().open("rb") as file:
             return msgspec.json.decode(file.read(MAX_FILE_BYTES), type=_Chosen).python

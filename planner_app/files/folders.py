@@ -1,4 +1,4 @@
-"""The folders of the user's that are written in, and whether they can be."""
+"""The user's folders that Plimsoll writes to, and whether they are writable."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from planner_app.files.kept import calibrations, traces
 
 
 def folders() -> tuple[Folder, ...]:
-    """Each tried out. Only the one for workers is needed: the others are done without."""
+    """All folders, each one tested. Only the workers' folder is required."""
     return (
         _temporary(),
         _tried("Cache", traces.TraceCache().folder, traces.FOLDER_VARIABLE),
@@ -24,13 +24,13 @@ def _temporary() -> Folder:
     name, variable = "Temporary folder", "TMPDIR"
     try:
         path = Path(tempfile.gettempdir())
-    except OSError as error:  # it tries a handful itself
+    except OSError as error:  # gettempdir() has tried several folders
         return Folder(name, os.environ.get(variable, "/tmp"), variable, _reason(error), needed=True)
     return _tried(name, path, variable, needed=True)
 
 
 def _tried(name: str, path: Path, variable: str, *, needed: bool = False) -> Folder:
-    """A folder that is not there yet is made when it is wanted: what counts is the nearest one that is."""
+    """A missing folder is created when needed, so its nearest existing parent is tested."""
     there = next((each for each in (path, *path.parents) if each.exists()), path)
     try:
         with tempfile.TemporaryFile(dir=there) as file:

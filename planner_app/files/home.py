@@ -1,4 +1,4 @@
-"""Where an account keeps its own files: settings and devices, what was learnt, and what can be worked out again."""
+"""The user's own folders: configuration (settings, devices), data (calibrations) and cache (traces)."""
 
 import os
 from collections.abc import Callable
@@ -8,7 +8,7 @@ NOWHERE = Path(os.devnull) / "plimsoll"  # no folder can be made there
 
 
 def config_folder() -> Path:
-    from platformdirs import user_config_path  # takes its time, and not everybody needs it
+    from platformdirs import user_config_path  # slow to import and not always needed
 
     return _known(lambda: user_config_path("plimsoll", appauthor=False))
 
@@ -26,7 +26,7 @@ def cache_folder() -> Path:
 
 
 def _known(ask: Callable[[], Path]) -> Path:
-    """Without HOME, in an account the system does not know, there is none: an error, or a path that begins with "~"."""
+    """Without HOME, for an account unknown to the system, asking fails or gives a path that begins with "~"."""
     try:
         folder = ask()
     except RuntimeError:

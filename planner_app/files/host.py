@@ -1,4 +1,4 @@
-"""The host's own memory, as the system's files tell it. Standard library only: training scripts ask too."""
+"""The host's memory, read from the system's files. Standard library only, since training scripts use it too."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -8,7 +8,7 @@ CONTAINER = Path("/sys/fs/cgroup")
 
 
 def available_bytes() -> int | None:
-    """What is free for new programs, a container's limit respected; None where nobody says."""
+    """The memory available to new programs, within a container's limit; None if unknown."""
     found = []
     with suppress(OSError, ValueError, KeyError):
         said = dict(line.split(":", 1) for line in MEMINFO.read_text(encoding="ascii").splitlines())

@@ -1,5 +1,5 @@
-"""A plan file into a plan. Whatever is wrong with the file is a `PlanError`, one sentence that says the place
-(`devices[0].gpus`) where there is one; nothing in it is executed."""
+"""Reads plan files. Anything wrong with a file is a `PlanError`, a sentence that names the place
+(`devices[0].gpus`) if there is one. Nothing in the file is executed."""
 
 import re
 from collections.abc import Callable
@@ -13,18 +13,18 @@ from planner_app.errors import PlanError
 from planner_app.files.reading import read_at_most
 from planner_app.files.strict_json import at, parse_json
 
-MOST_FILE_BYTES = 4 << 20  # a hundred times a plan with eight devices
+MOST_FILE_BYTES = 4 << 20  # a hundred times the size of a plan with eight devices
 
-# From each older version to the next: old plans stay readable for ever. Version 1 is the first.
+# Upgrades from each version to the next, so that old plans stay readable. Version 1 is the first.
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 WORDS = {
     "array": "a list",
     "bool": "true or false",
     "float": "a number",
-    "int": "a whole number",
+    "int": "an integer",
     "object": "an object",
-    "str": "a text",
+    "str": "a string",
 }
 EXAMPLES = {meta.pattern: meta.examples[0] for _, meta in map(get_args, (Address, Date, Digest, OptimizerName))}
 
@@ -33,23 +33,23 @@ def read_plan(path: str | Path) -> Plan:
     """The plan in a file.
 
     Raises:
-        PlanError: There is no such file, it is cut off, damaged, no plan, or of a newer version.
+        PlanError: The file is missing, truncated, damaged, not a plan, or of a newer version.
     """
     path = Path(path)
     try:
         data = read_at_most(path, MOST_FILE_BYTES)
     except OSError as error:
         raise PlanError(f"The plan {str(path)!r} can't be read: {error.strerror or 'it is not a file'}.") from error
-    except ValueError as error:  # a zero in the name
-        raise PlanError(f"{str(path)!r} can't be the name of a file.") from error
+    except ValueError as error:  # a null character in the name
+        raise PlanError(f"{str(path)!r} is not a valid file name.") from error
     return parse_plan(data, path.name)
 
 
 def parse_plan(data: bytes, name: str = "the text") -> Plan:
-    """The plan in the bytes of a file. `name` is how errors call it."""
+    """The plan in the bytes of a file. Errors call it `name`."""
     try:
         if len(data) > MOST_FILE_BYTES:
-            raise PlanError(f"it has more than {MOST_FILE_BYTES} bytes, as no plan has")
+            raise PlanError(f"it has more than {MOST_FILE_BYTES} bytes, too many for a plan")
         return _decoded(_upgraded(parse_json(data)))
     except PlanError as error:
         advice = "" if str(error).endswith(".") else ". Write it again with `plimsoll plan`."
@@ -58,14 +58,14 @@ def parse_plan(data: bytes, name: str = "the text") -> Plan:
 
 def _upgraded(value: Any) -> Any:
     if not isinstance(value, dict) or "schema_version" not in value:
-        raise PlanError("it does not say its schema_version")
+        raise PlanError("it has no schema_version")
     version = value["schema_version"]
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise PlanError("schema_version: expected a positive integer")
     if version > VERSION:
         raise PlanError(
-            f"it has schema_version {str(version)[:20]}, and this plimsoll reads up to {VERSION}: update plimsoll, or "
-            "write the plan with the plimsoll you have."
+            f"it has schema_version {str(version)[:20]}, but this plimsoll reads up to {VERSION}: update plimsoll, or "
+            "write the plan again with this version."
         )
     for old in range(version, VERSION):
         value = UPGRADES[old](value)
@@ -82,11 +82,11 @@ def _decoded(value: Any) -> Plan:
 
 
 def _check_names(given: Any, known: Any, place: str) -> None:
-    """A name that reading has left out is one that nobody knows."""
+    """A name that decoding has dropped is unknown."""
     if isinstance(given, dict):
         for name, each in given.items():
             if name not in known:
-                raise PlanError(f"{at(place, name)}: expected no such field, only {', '.join(known)}")
+                raise PlanError(f"{at(place, name)}: unknown field, expected one of {', '.join(known)}")
             _check_names(each, known[name], at(place, name))
     elif isinstance(given, list):
         for number, (each, read) in enumerate(zip(given, known, strict=True)):
@@ -94,14 +94,14 @@ def _check_names(given: Any, known: Any, place: str) -> None:
 
 
 def _sentence(error: str) -> str:
-    """What msgspec found, as our other errors say it: "devices[0].gpus: expected a whole number, got a text"."""
+    """msgspec's error in our own words: "devices[0].gpus: expected an integer, got a string"."""
     found = re.fullmatch(r"(?s)(?P<said>.*?)(?: - at `\$\.?(?P<place>[^`]*)`)?", error)
     said, place = (found["said"], found["place"] or "") if found else (error, "")
-    place = place.replace("[...]", "")  # of a table: the names in it are the user's
+    place = place.replace("[...]", "")  # a table, whose names are the user's
     if missing := re.fullmatch("Object missing required field `(.*)`", said):
         return f"{at(place, missing[1])} is missing"
     if said.startswith("Expected `str` matching regex"):
-        said = f"expected a text such as {next(text for regex, text in EXAMPLES.items() if repr(regex) in said)}"
+        said = f"expected a string such as {next(text for regex, text in EXAMPLES.items() if repr(regex) in said)}"
     elif said.startswith("Expected `"):
         said = re.sub(r"`([^`]*)`", lambda match: " or ".join(WORDS.get(w, w) for w in match[1].split(" | ")), said)
         said = f"e{said[1:]}"

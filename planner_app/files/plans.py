@@ -16,7 +16,7 @@ SCHEMA_FILE = data.FOLDER / "plan.schema.json"
 
 
 def write_plan(path: str | Path, plan: Plan) -> None:
-    """The old file or the new one, never a part of one."""
+    """Written atomically: the file has either its old or its new content."""
     path = Path(path)
     try:
         write_atomically(path, plan_text(plan).encode(), private=True)

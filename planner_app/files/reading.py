@@ -1,4 +1,4 @@
-"""Files of the user's, read no further than can be meant, and never waited for without end."""
+"""Reads the user's files, up to a maximum length and never waiting forever."""
 
 import errno
 import os
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PIECE_BYTES = 1 << 20
-PATIENCE_SECONDS = 10.0  # for a pipe that somebody writes into; without a writer there is nothing to wait for
+PATIENCE_SECONDS = 10.0  # for a pipe with a writer; without one there is no point in waiting
 
 
 def read_at_most(path: Path | str, most_bytes: int) -> bytes:
-    """All of a file, or one byte more than that many: then it is too long. What has no end, as /dev/zero, ends too.
+    """The whole file, or `most_bytes + 1` bytes if it is longer, so endless files such as /dev/zero are safe too.
 
     Raises:
-        OSError: It can't be read, or is a pipe into which nobody writes.
+        OSError: The file can't be read, or is a pipe without a writer.
     """
     data = bytearray()
     for piece in pieces_of(path):
@@ -26,7 +26,7 @@ def read_at_most(path: Path | str, most_bytes: int) -> bytes:
 
 
 def pieces_of(path: Path | str) -> Iterator[bytes]:
-    """A file in pieces. A named pipe counts once a writer has begun: the first bytes are waited for, not for ever."""
+    """A file in pieces. For a named pipe, waits a limited time for the first bytes."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -47,10 +47,10 @@ def _of_pipe(descriptor: int, path: Path | str) -> Iterator[bytes]:
             piece = os.read(descriptor, PIECE_BYTES)
         except BlockingIOError:
             if not select.select([descriptor], [], [], PATIENCE_SECONDS)[0] and not begun:
-                raise TimeoutError(errno.ETIMEDOUT, "nobody writes into it", str(path)) from None
+                raise TimeoutError(errno.ETIMEDOUT, "nothing is writing to it", str(path)) from None
             continue
         if not piece and not begun:
-            raise OSError(errno.ENODATA, "nobody writes into it", str(path))
+            raise OSError(errno.ENODATA, "nothing is writing to it", str(path))
         if not piece:
             return
         begun = True

@@ -1,4 +1,4 @@
-"""JSON as a plan has it: one value, no NaN, no name twice in one object, no text that could not be shown."""
+"""Strict JSON for plans: one value, no NaN, no duplicate names, no unprintable strings."""
 
 import json
 from math import isfinite
@@ -8,15 +8,15 @@ from planner_app.core.plan.plan import MOST_ENTRIES, MOST_LETTERS
 from planner_app.errors import PlanError
 from planner_app.foreign_text import is_plain
 
-SHOWN = 60  # letters of what came in
+SHOWN = 60  # characters of the input
 
 
 class _Pairs(tuple[tuple[str, Any], ...]):
-    """An object as it stands in the file: a name may come twice."""
+    """An object as written in the file, where a name may occur twice."""
 
 
 def parse_json(data: bytes) -> Any:
-    """Anything that is not such JSON is a `PlanError`; where a place can be given, it begins with it."""
+    """Raises a `PlanError` for any other JSON; it starts with the place if that is known."""
     try:
         value = json.loads(
             data.decode("utf-8"), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_Pairs
@@ -29,9 +29,9 @@ def parse_json(data: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise PlanError(f"it is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
-        raise PlanError("it is nested deeper than any plan") from error
+        raise PlanError("it is nested too deeply for a plan") from error
     except ValueError as error:  # a number with thousands of digits
-        raise PlanError("it holds a number with too many digits") from error
+        raise PlanError("it contains a number with too many digits") from error
 
 
 def at(place: str, name: str) -> str:
@@ -41,7 +41,7 @@ def at(place: str, name: str) -> str:
 
 
 def _no_number(text: str) -> Any:
-    raise PlanError(f"it holds {text}, which is not a number in JSON")
+    raise PlanError(f"it contains {text}, which is not a number in JSON")
 
 
 def _finite(text: str) -> float:
@@ -75,7 +75,7 @@ def _check_count(value: list[Any] | _Pairs, place: str) -> None:
 
 def _check_text(text: str, place: str) -> None:
     if len(text) > MOST_LETTERS:
-        raise PlanError(f"{place}: expected at most {MOST_LETTERS} letters, got {len(text)}")
+        raise PlanError(f"{place}: expected at most {MOST_LETTERS} characters, got {len(text)}")
     if not is_plain(text):
         shown = json.dumps(text)
         shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."

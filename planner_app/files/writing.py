@@ -1,8 +1,8 @@
-"""Every file that plimsoll leaves behind is written here: the old file or the new one, never a part of one.
+"""Writes every file that plimsoll leaves behind, atomically: a reader sees the old file or the new one.
 
-It is written beside its place under a name of its own, flushed to the disk, renamed, and the folder is flushed too.
-While that lasts its process holds a lock on it: a file of that kind that nobody holds was left by a process that was
-killed, and goes when another comes to write beside it.
+The data goes to a temporary file in the same folder, which is flushed to disk and renamed; then the folder is flushed.
+Meanwhile the process holds a lock on the temporary file. One without a lock was left by a process that was killed, and
+is removed by the next process that writes to the folder.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from planner_app.units import format_bytes
 
 BEGIN, END = ".plimsoll-", ".tmp"
 LOCK = ".plimsoll-lock"
-PATIENCE_SECONDS = 5.0  # for another process that reads, changes and writes: it takes milliseconds, or hangs
+PATIENCE_SECONDS = 5.0  # for another process to finish its update, which takes milliseconds unless it hangs
 LOOK_SECONDS = 0.01
 OWNERS = 0o600
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -31,9 +31,9 @@ _unkept: list[str] = []
 
 
 def write_atomically(path: Path | str, data: bytes, *, private: bool = False) -> None:
-    """Whatever is raised, the old file is whole and nothing lies beside it. What is `private` only its owner may read.
+    """On any error the old file stays intact and nothing else is left. Only the owner may read a `private` file.
 
-    A link is followed, permissions stay. What is no file, as /dev/stdout, has nothing to lose and is written to.
+    Links are followed and permissions kept. Anything but a regular file, such as /dev/stdout, is written directly.
     """
     mode = _mode(path)
     try:
@@ -48,10 +48,10 @@ def write_atomically(path: Path | str, data: bytes, *, private: bool = False) ->
 
 
 def check_writable(path: Path | str) -> None:
-    """Before minutes are spent on what shall be written there.
+    """Check before minutes are spent on what will be written there.
 
     Raises:
-        OSError: It can't be.
+        OSError: It is not writable.
     """
     mode = _mode(path)
     if mode is not None and stat.S_ISDIR(mode):
@@ -61,39 +61,39 @@ def check_writable(path: Path | str) -> None:
 
 
 def keep(path: Path, data: bytes) -> bool:
-    """For what can be worked out again: whether it could be written. That it could not is known to `unkept`."""
+    """Write what can be recomputed. Returns whether that worked; if not, `unkept` says why."""
     try:
         make_private_folder(path.parent)
         write_atomically(path, data, private=True)
     except OSError as error:
         if not _unkept:
-            _unkept.append(f"{nothing_kept(path.parent, reason(error))} It is worked out anew next time.")
+            _unkept.append(f"{nothing_kept(path.parent, reason(error))} It will be recomputed next time.")
         return False
     return True
 
 
 def make_private_folder(folder: Path) -> None:
-    """Those above it are made as usual, if need be; those that are there stay as they are."""
+    """Missing parent folders are made with the usual permissions; existing ones stay as they are."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def unkept() -> str:
-    """A sentence, where something could not be kept; said once."""
+    """A sentence if something could not be written; returned once."""
     return _unkept.pop() if _unkept else ""
 
 
 def nothing_kept(folder: Path, why: str) -> str:
     if folder.is_relative_to(NOWHERE):
-        return "Nothing can be kept: no home folder is known, set HOME."
-    return f"Nothing can be kept in {folder}: {why}."
+        return "Nothing can be saved because the home folder is unknown: set HOME."
+    return f"Nothing can be saved in {folder}: {why}."
 
 
 @contextmanager
 def alone(folder: Path, seconds: float = PATIENCE_SECONDS) -> Iterator[None]:
-    """Nobody else is in here with this folder, which is made if need be: for what is read, changed and written back.
+    """Lock the folder, creating it if needed, for a change that reads and writes back.
 
     Raises:
-        OSError: The folder can't be written, or another process does not come to an end with it.
+        OSError: The folder can't be written, or another process does not release it.
     """
     make_private_folder(folder)
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -109,7 +109,7 @@ def alone(folder: Path, seconds: float = PATIENCE_SECONDS) -> Iterator[None]:
 
 
 def why_not(folder: Path) -> str:
-    """Why nothing can be kept in a folder, which need not be there yet; empty if it can. Nothing is written."""
+    """Why nothing can be saved in a folder, which need not exist yet; empty if it can. Writes nothing."""
     there = next((each for each in (folder, *folder.parents) if os.path.lexists(each)), folder)
     if not there.is_dir():
         return os.strerror(errno.ENOTDIR).lower()
@@ -120,13 +120,13 @@ def why_not(folder: Path) -> str:
 
 
 def reason(error: OSError) -> str:
-    """As the end of a sentence."""
+    """The error in words that can end a sentence."""
     text = error.strerror or str(error) or type(error).__name__
     return text[0].lower() + text[1:]
 
 
 def sweep(folder: str) -> None:
-    """Remove what processes that are no more left half written. A file in use is locked, and stays."""
+    """Remove temporary files that dead processes left. A file in use is locked, and stays."""
     with contextlib.suppress(OSError):
         left = [each.path for each in os.scandir(folder) if each.name.startswith(BEGIN) and each.name.endswith(END)]
         for name in left:
@@ -156,7 +156,7 @@ def _replace(place: str, data: bytes, mode: int | None) -> None:
 
 
 def _beside(place: str) -> tuple[int, str]:
-    """A new file in the same folder, held by us."""
+    """A new, locked file in the same folder."""
     folder = os.path.dirname(place)  # noqa: PTH120
     if folder not in _swept:
         _swept.add(folder)
@@ -167,11 +167,11 @@ def _beside(place: str) -> tuple[int, str]:
         _lock(descriptor)
         if os.fstat(descriptor).st_nlink:
             return descriptor, name
-        os.close(descriptor)  # somebody swept it before it was locked
+        os.close(descriptor)  # another process removed it before it was locked
 
 
 def _lock(descriptor: int, how: int = 0) -> bool:
-    """Whether it is ours now. Where the file system knows no locks there is nobody to wait for."""
+    """Whether the lock was taken. A file system without locks counts as yes."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | how)
     except BlockingIOError:
@@ -194,7 +194,7 @@ def _drop(descriptor: int, name: str) -> None:
 
 
 def _flush_folder(folder: str) -> None:
-    """The new name reaches the disk too. Where that can't be had, the file is in its place all the same."""
+    """Flush the new name to disk too. If that is not possible, the file is in place all the same."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

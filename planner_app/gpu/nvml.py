@@ -1,8 +1,8 @@
-"""What NVML, the library of NVIDIA's driver, says of this machine's GPUs. Trouble is a state with a sentence.
+"""What NVML, the library of NVIDIA's driver, reports about this machine's GPUs. Problems become a state and a sentence.
 
     machine = machine_gpus()
     machine.driver, machine.sentence      # Driver.MISSING, "This machine has no NVIDIA driver: ..."
-    machine.gpus[0].free_bytes            # None where the driver does not say
+    machine.gpus[0].free_bytes            # None if the driver does not report it
 
 The only module that imports pynvml. A GPU may fall off the bus at any moment: the others are still described.
 """
@@ -22,8 +22,8 @@ T = TypeVar("T")
 _DRIVER = {
     pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: (
         Driver.MISSING,
-        "This machine has no NVIDIA driver: estimate for a GPU of the list, measure on the CPU, or measure on the "
-        "machine that has the GPU.",
+        "This machine has no NVIDIA driver: estimate for a GPU of the list, measure on the CPU, or measure on a "
+        "machine with a GPU.",
     ),
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: (
         Driver.NOT_LOADED,
@@ -31,17 +31,17 @@ _DRIVER = {
     ),
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
         Driver.MISMATCH,
-        "The NVIDIA driver was updated while the old one runs: restart the machine.",
+        "The NVIDIA driver was updated but the old one is still running: restart the machine.",
     ),
     pynvml.NVML_ERROR_NO_PERMISSION: (
         Driver.NO_PERMISSION,
-        "You may not use the NVIDIA driver: ask for access to /dev/nvidiactl and /dev/nvidia0.",
+        "You don't have permission to use the NVIDIA driver: ask for access to /dev/nvidiactl and /dev/nvidia0.",
     ),
 }
 _GPU = {
     pynvml.NVML_ERROR_GPU_IS_LOST: (
         Health.LOST,
-        "GPU {index} has fallen off the bus: save your work, then restart the machine; if it happens again, look at "
+        "GPU {index} has fallen off the bus: save your work, then restart the machine; if it happens again, check "
         "its power and cooling.",
     ),
     pynvml.NVML_ERROR_RESET_REQUIRED: (
@@ -50,11 +50,11 @@ _GPU = {
     ),
     pynvml.NVML_ERROR_NO_PERMISSION: (
         Health.NO_PERMISSION,
-        "You may not use GPU {index}: ask for access to /dev/nvidia{index}.",
+        "You don't have permission to use GPU {index}: ask for access to /dev/nvidia{index}.",
     ),
 }
-NO_GPU = "The NVIDIA driver runs, but finds no GPU."
-# The driver answered "I don't know" for this card or this release; anything else is trouble.
+NO_GPU = "The NVIDIA driver is running, but finds no GPU."
+# The driver does not know this about the card, or in this release; any other error is a problem.
 _UNKNOWN = (
     pynvml.NVML_ERROR_NOT_SUPPORTED,
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
@@ -66,7 +66,7 @@ _UNKNOWN = (
 
 
 def machine_gpus() -> Machine:
-    """The machine as it is now. Takes milliseconds; never raises for anything the driver does."""
+    """The machine's current state. Takes milliseconds; never raises, whatever the driver does."""
     try:
         with _library():
             return _machine()
@@ -76,7 +76,7 @@ def machine_gpus() -> Machine:
 
 @contextmanager
 def _library() -> Iterator[None]:
-    """Opened for each look: a driver that was mended or a GPU that came back is seen the next time."""
+    """Opened anew for each query, so that a repaired driver or a returned GPU is noticed."""
     pynvml.nvmlInit()
     try:
         yield
@@ -98,13 +98,14 @@ def _machine() -> Machine:
 
 def _without(error: Any) -> Machine:
     driver, sentence = _DRIVER.get(
-        error.value, (Driver.BROKEN, f"The NVIDIA driver does not answer ({_said(error)}): see what nvidia-smi says.")
+        error.value,
+        (Driver.BROKEN, f"The NVIDIA driver does not answer ({_message(error)}): run nvidia-smi for details."),
     )
     return Machine(driver=driver, sentence=sentence)
 
 
 def _gpu(index: int) -> Gpu:
-    """As much as can be told. Where the driver stops answering, what it said before counts."""
+    """As much as the driver reports before it stops answering."""
     gpu = Gpu(index)
     try:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
@@ -113,14 +114,14 @@ def _gpu(index: int) -> Gpu:
     except pynvml.NVMLError as error:
         health, sentence = _GPU.get(
             error.value,
-            (Health.BROKEN, "GPU {index} does not answer (" + _said(error) + "): see what nvidia-smi says."),
+            (Health.BROKEN, "GPU {index} does not answer (" + _message(error) + "): run nvidia-smi for details."),
         )
         return replace(gpu, health=health, sentence=sentence.format(index=index))
     return gpu
 
 
 def _name(gpu: Gpu, handle: Any) -> Gpu:
-    """By itself and first: of a GPU that is lost a moment later, at least that is known."""
+    """Asked first and separately, so that at least the name of a failing GPU is known."""
     return replace(gpu, name=_text(_known(pynvml.nvmlDeviceGetName, handle)))
 
 
@@ -134,7 +135,7 @@ def _identity(gpu: Gpu, handle: Any) -> Gpu:
 
 
 def _memory(gpu: Gpu, handle: Any) -> Gpu:
-    """The second form tells what the driver keeps apart from what is used; older drivers have the first alone."""
+    """Version 2 of the call separates the driver's own memory from used memory; older drivers lack it."""
     told = _known(partial(pynvml.nvmlDeviceGetMemoryInfo, version=pynvml.nvmlMemory_v2), handle)
     reserved = None if told is None else int(told.reserved)
     told = told or _known(pynvml.nvmlDeviceGetMemoryInfo, handle)
@@ -163,7 +164,7 @@ def _slices(gpu: Gpu, handle: Any) -> Gpu:
     found = []
     for number in range(_known(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
         part = _known(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
-        if part is None:  # a place that no slice has
+        if part is None:  # an unused slot
             continue
         made = _memory(_identity(_name(Gpu(number), part), part), part)
         found.append(
@@ -204,14 +205,14 @@ def _processes(handle: Any) -> tuple[GpuProcess, ...] | None:
 
 
 def _process_name(process: int) -> Any:
-    """It may be over by now, or be somebody else's: no reason to give up on the GPU."""
+    """The process may have ended or belong to another user; the GPU is still described."""
     with suppress(pynvml.NVMLError):
         return pynvml.nvmlSystemGetProcessName(process)
     return None
 
 
 def _known(ask: Callable[..., T], *arguments: Any) -> T | None:
-    """The answer, or None where the driver has none for this GPU."""
+    """The answer, or None if the driver has none for this GPU."""
     try:
         return ask(*arguments)
     except UnicodeDecodeError:
@@ -223,12 +224,12 @@ def _known(ask: Callable[..., T], *arguments: Any) -> T | None:
 
 
 def _on(mode: list[int] | None) -> bool | None:
-    """Modes come in pairs: now, and after a restart."""
+    """Modes come in pairs: the current one and the one after a restart."""
     return None if mode is None else bool(mode[0])
 
 
-def _text(told: Any) -> str | None:
-    text = told.decode("utf-8", "replace") if isinstance(told, bytes) else told
+def _text(value: Any) -> str | None:
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     return str(text).strip() or None if text is not None else None
 
 
@@ -237,5 +238,5 @@ def _cuda(number: int | None) -> str | None:
     return None if number is None else f"{number // 1000}.{number % 1000 // 10}"
 
 
-def _said(error: Any) -> str:
+def _message(error: Any) -> str:
     return str(error).strip() or f"error {error.value}"

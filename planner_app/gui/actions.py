@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 Standard = QKeySequence.StandardKey
 ABOUT = (
-    f"<h3>Plimsoll {__version__}</h3>How much Keras training a GPU can carry before it runs out of memory.<p>"
-    "A model file is read and checked by a process that runs nothing of it; its training step is traced, never run, "
-    "and TensorFlow's allocator is replayed."
+    f"<h3>Plimsoll {__version__}</h3>Estimates how much GPU memory training a Keras model needs.<p>"
+    "A separate process reads and checks the model file without executing anything in it. The training step is traced "
+    "without running it, and its allocations are replayed through TensorFlow's allocator."
 )
 
 
@@ -46,7 +46,7 @@ class RightClicks(QObject):
 class Actions:
     def __init__(self, app: App) -> None:
         self._app, session = app, app.session
-        self._recent, self._exported = QMenu("Open &Recent"), QMenu("&Export the panel in focus")
+        self._recent, self._exported = QMenu("Open &Recent"), QMenu("&Export the focused panel")
         self._context = QMenu()
         self._themes, self.toggles = QMenu("&Theme"), QMenu("&Panels")
         self.open = self._action("&Open …", app.ask_for_model, Standard.Open)
@@ -102,7 +102,7 @@ class Actions:
         widget = panel.widget
         clicks = RightClicks(lambda at: self._export_menu(panel).popup(at), widget)
         widget.installEventFilter(clicks)
-        for plot in widget.findChildren(QGraphicsView):  # they would keep the click to themselves
+        for plot in widget.findChildren(QGraphicsView):  # they would swallow the click
             plot.viewport().installEventFilter(clicks)
 
     def _export_menu(self, panel: Panel) -> QMenu:
@@ -121,7 +121,7 @@ class Actions:
 
     def show_recent(self, paths: Sequence[str]) -> None:
         self._recent.clear()
-        home = os.path.expanduser("~")  # noqa: PTH111 - an account may have none
+        home = os.path.expanduser("~")  # noqa: PTH111 - an account may have no home
         for number, path in enumerate(paths, 1):
             shown = path.replace(home, "~", 1) if path.startswith(home) else path
             action = self._recent.addAction(f"&{number}  {shown}")
@@ -137,7 +137,7 @@ class Actions:
 
     def _looks(self) -> QMenu:
         menu, group = self._themes, QActionGroup(self._app)
-        for look, text in ((Look.SYSTEM, "As the &system"), (Look.LIGHT, "&Light"), (Look.DARK, "&Dark")):
+        for look, text in ((Look.SYSTEM, "Follow the &system"), (Look.LIGHT, "&Light"), (Look.DARK, "&Dark")):
             action = menu.addAction(text)
             action.setCheckable(True)
             action.setChecked(look is self._app.appearance.look)

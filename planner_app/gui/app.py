@@ -1,4 +1,4 @@
-"""The app put together: one session, the panels around it, the window they are arranged in."""
+"""Assembles the app: one session, its panels, and the window."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -37,11 +37,11 @@ SIZE = (1280, 800)
 
 
 class App(QObject):
-    """The window is there at once; chart and panels, which take longer, come with the first model.
+    """The window appears at once; chart and panels, which take longer, come with the first model.
 
     Attributes:
         window: Not shown yet.
-        panels: By title, the chart first; none before they are needed.
+        panels: By title, the chart first; empty until needed.
     """
 
     def __init__(self, qt: QApplication, file: SettingsFile | None = None) -> None:
@@ -89,10 +89,10 @@ class App(QObject):
             self.actions.offer_export(panel)
         self._arrange()
 
-    # What menus and drops do
+    # Menus and drops
 
     def open(self, path: str) -> None:
-        """A model's file or folder, or a plan; a Python file asks first, since it is run."""
+        """Open a model's file or folder, or a plan; ask first for a Python file, since it is run."""
         if path.endswith(PLAN):
             self._open_plan(path)
             return
@@ -123,7 +123,7 @@ class App(QObject):
         view.open()
 
     def look_for_python(self) -> None:
-        """Say at once, not at the first model, that there is none for workers to run in."""
+        """Report at once, not at the first model, if there is no Python for workers."""
         if python.is_outside():
             task = Task(lambda _: python.find())
             task.finished.connect(self._on_python_found)
@@ -138,7 +138,7 @@ class App(QObject):
         self.window.bring("Doctor")
 
     def panel_in_focus(self) -> Panel:
-        """The panel that the keyboard is in; the chart, where it is in none."""
+        """The panel with keyboard focus, or the chart."""
         focus = QApplication.focusWidget()
         for panel in self.panels.values():
             if focus is not None and (panel.widget is focus or panel.widget.isAncestorOf(focus)):
@@ -146,14 +146,14 @@ class App(QObject):
         return self.panels["Chart"]
 
     def attempt(self, action: Callable[[], object]) -> None:
-        """Do it; say why if it can't be done."""
+        """Do it, and report why if it can't be done."""
         try:
             action()
         except PlannerError as error:
             warn(self.window, str(error))
 
     def close(self) -> None:
-        """Keep the settings and end all work: no process is left."""
+        """Save the settings and end all work, so that no process is left."""
         geometry, layout = self.settings.geometry, self.settings.layout
         if self.panels and self.keeps_layout:
             geometry, layout = self.window.layout_state()
@@ -199,7 +199,7 @@ class App(QObject):
     def _on_python_chosen(self, path: str) -> None:
         self.settings = msgspec.structs.replace(self.settings, python=path)
         warning = self._file.write(self.settings)
-        self._status.say(warning or (f"Workers run in {path} from now on." if path else "The Python is looked for."))
+        self._status.say(warning or (f"Workers now run in {path}." if path else "Plimsoll will look for a Python."))
         if self.session.opened is None and not self.session.opening:
             self.empty.show_welcome()
             if self._asked_for:
@@ -210,7 +210,10 @@ class App(QObject):
             self.empty.show_no_python(found.problem)
 
     def _agreed(self, path: str) -> bool:
-        question = f"{path} is a program: opening it runs it, with your rights but without network. Do you trust it?"
+        question = (
+            f"{path} is a program: opening it runs it with your permissions, but without network access. Do "
+            "you trust it?"
+        )
         return agreed(self.window, "Run this Python file?", question)
 
     def _on_model_changed(self) -> None:
@@ -226,7 +229,7 @@ class App(QObject):
 
 
 def _devices(settings: Settings) -> tuple[Device, tuple[Device, ...]]:
-    """The device of last time, and the others; those that nobody knows any more are left out."""
+    """The last chosen device and the others, without those that are no longer known."""
     found = []
     for name in dict.fromkeys((settings.device, *settings.devices)):
         try:
@@ -237,7 +240,7 @@ def _devices(settings: Settings) -> tuple[Device, tuple[Device, ...]]:
 
 
 def _written(device: Device) -> str:
-    """As `find_device` reads it."""
+    """The device in the form that `find_device` reads."""
     return f"cpu:{device.total_bytes}B" if not device.cuda and device.total_bytes else device.name
 
 

@@ -1,4 +1,4 @@
-"""What the user has chosen: the setup looked at, the lines around it, and the devices it is held against."""
+"""What the user has chosen: the current setup, the lines around it, and the devices it is compared with."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,7 +13,7 @@ BATCH = 32
 
 
 class SetupChanges(TypedDict, total=False):
-    """The fields of `Setup` that are to be other ones."""
+    """The fields of `Setup` to change."""
 
     batch: int
     precision: Precision
@@ -29,10 +29,10 @@ class SetupChanges(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Everything that undo takes back.
+    """Everything that undo restores.
 
     Attributes:
-        setup: The one looked at: a point on one of the lines.
+        setup: The current one: a point on one of the lines.
         device: What setups run on; its allocator's limit decides what fits.
         devices: Whose capacity is drawn; `device` is one of them.
         precisions: One colour each.
@@ -46,7 +46,7 @@ class Choice:
     gpu_counts: tuple[int, ...] = GPU_COUNTS
 
     def __post_init__(self) -> None:
-        """Whatever is looked at is on the chart."""
+        """The current setup is always on the chart."""
         _set = object.__setattr__
         if self.setup.precision not in self.precisions:
             _set(self, "precisions", _in_order((*self.precisions, self.setup.precision)))
@@ -56,7 +56,7 @@ class Choice:
             _set(self, "devices", (*self.devices, self.device))
 
     def line(self, precision: Precision, gpus: int) -> Setup:
-        """The setup that differs from the chosen one in precision and GPUs alone, at its smallest batch."""
+        """The chosen setup with another precision and GPU count, at its smallest batch."""
         return _line(self.setup, precision, gpus)
 
     def lines(self) -> tuple[Setup, ...]:
@@ -94,7 +94,7 @@ def _line(setup: Setup, precision: Precision, gpus: int) -> Setup:
     return replace(setup, precision=precision, gpus=gpus, batch=gpus * setup.accumulate)
 
 
-# A slider moves through a hundred batches in a second: what does not depend on them is worked out once.
+# A slider moves through a hundred batches in a second: what does not depend on them is computed once.
 @lru_cache(maxsize=64)
 def _lines(setup: Setup, precisions: tuple[Precision, ...], gpu_counts: tuple[int, ...]) -> tuple[Setup, ...]:
     return tuple(_line(setup, precision, gpus) for precision in precisions for gpus in gpu_counts)

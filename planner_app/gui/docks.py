@@ -1,4 +1,4 @@
-"""The panels around the chart, in the order in which they are docked. A new one is a folder and a line here."""
+"""The panels around the chart, in docking order. To add one, write a folder and a line here."""
 
 from collections.abc import Callable
 

@@ -8,9 +8,9 @@ MOST = 200
 
 
 class History(Generic[T]):
-    """Where somebody was, is, and had gone back from.
+    """Past, present and undone values.
 
-    Changes that belong together (a slider on its way) carry the same mark, and are taken back together.
+    Changes that belong together (a moving slider) carry the same mark and are undone together.
     """
 
     def __init__(self, now: T) -> None:
@@ -29,7 +29,7 @@ class History(Generic[T]):
         self.now = to
 
     def rest(self) -> None:
-        """What comes next is a change of its own."""
+        """The next change is undone separately."""
         self._mark = ""
 
     @property

@@ -1,4 +1,4 @@
-"""What the window is given to arrange."""
+"""The parts that the window arranges."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers as they are written into a CSV file: bytes are whole numbers there."""
+    """Numbers for a CSV file, with bytes as integers."""
 
     header: tuple[str, ...]
     rows: Sequence[Sequence[object]]
@@ -20,8 +20,8 @@ class Panel:
     """One part of the window.
 
     Attributes:
-        picture: What is saved or copied as a picture; None where there is none.
-        table: The numbers shown, for CSV; None where there are none.
+        picture: What is saved or copied as a picture; None if there is none.
+        table: The numbers shown, for CSV; None if there are none.
         shortcut: Brings it to the front.
         open: Shows a file of its own kind.
     """

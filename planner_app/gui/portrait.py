@@ -1,4 +1,4 @@
-"""A picture of the window for those who have no screen: drawn when all is there, then the app leaves by itself."""
+"""Draws the window to a file without a screen: waits until everything has been drawn, then exits."""
 
 import sys
 from types import TracebackType
@@ -10,26 +10,26 @@ from planner_app.gui.app import App
 from planner_app.gui.look import export
 
 LOOK_MS = 200
-QUIET = 5  # looks in a row at which nothing was going on: the last answer has been drawn
+QUIET = 5  # idle checks in a row after which the last answer has been drawn
 
 
 class Portrait(QObject):
     """Attributes:
-    code: What the process should end with: 1 where there was no picture to draw.
+    code: The exit code of the process: 1 if no picture was drawn.
     """
 
     def __init__(self, app: App, path: str) -> None:
         super().__init__(app)
         self._app, self._path, self._quiet = app, path, 0
         self.code = 1
-        app.keeps_layout = False  # there is another screen, on which the user arranged it
+        app.keeps_layout = False  # the user arranged the layout for another screen
         app.session.failed.connect(self._on_failed)
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self._look)
         self._timer.start()
 
     def give_up(self, kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-        """A bug: there will be no picture."""
+        """After a bug there is no picture."""
         sys.__excepthook__(kind, error, at)
         self._leave()
 

@@ -1,4 +1,4 @@
-"""The one thing in the app that changes: the open model, the user's choice, and what has been found out so far."""
+"""The one mutable object of the app: the open model, the user's choice, and all results so far."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,21 +28,21 @@ from planner_app.planner.opening import Opened, file_name
 from planner_app.planner.planner import Planner
 from planner_app.planner.tracer import Tracer
 
-ABOVE_CAPACITY = 1.6  # how far beyond the largest capacity lines are drawn
-WITHOUT_CAPACITY_BYTES = 64 << 30  # the same, where nothing is limited
+ABOVE_CAPACITY = 1.6  # lines are drawn this far beyond the largest capacity
+WITHOUT_CAPACITY_BYTES = 64 << 30  # the same without a limit
 
 
 class Session(QObject):
-    """Panels read it and hear its signals; what a user does comes back as a call of one of its verbs."""
+    """Panels read it and connect to its signals; user actions call its methods."""
 
     model_changed = Signal()  # another model is open, or none
     choice_changed = Signal()
-    memories_changed = Signal()  # a line has come in, or failed
+    memories_changed = Signal()  # a line has arrived or failed
     pinned_changed = Signal()
     layer_changed = Signal()
     checks_changed = Signal()
     measurements_changed = Signal()
-    progressed = Signal(int, int, str)  # done, of (0: unknown), what is being done; "" at rest
+    progressed = Signal(int, int, str)  # done, total (0: unknown), current activity; "" when idle
     failed = Signal(str, str)  # why the model can't be opened, and detail
 
     def __init__(self, device: Device) -> None:
@@ -73,7 +73,7 @@ class Session(QObject):
         for signal in (self.choice_changed, self.memories_changed):
             signal.connect(self._ask_compiler)
 
-    # What is known
+    # Results
 
     @property
     def choice(self) -> Choice:
@@ -89,28 +89,28 @@ class Session(QObject):
 
     @property
     def opening(self) -> str:
-        """The path of what is being opened; empty if nothing is."""
+        """The path of the file being opened; empty if none is."""
         return self._opening.path
 
     def memory(self, setup: Setup) -> Memory | None:
         return self._memories.get(setup.step(self.choice.device.target))
 
     def trouble(self, setup: Setup) -> str:
-        """Why there is no line for a setup; empty if there is one, or may be soon."""
+        """Why a setup has no line; empty if it has one or may get one."""
         return self._troubles.get(setup.step(self.choice.device.target), "")
 
     @property
     def needs(self) -> Needs:
-        """Of the steps whose lines are there, calibrated."""
+        """The needs of traced steps, calibrated."""
         return Needs({}) if self.planner is None else self.planner.needs_of(self.memories)
 
     def need(self, setup: Setup, device: Device | None = None) -> Need | None:
-        """None while the setup's step is not traced."""
+        """None until the setup's step is traced."""
         device, needs = device or self.choice.device, self.needs
         return needs.of(setup, device) if needs.has(setup, device) else None
 
     def estimate_of(self, setup: Setup, device: Device | None = None) -> EstimateOf | None:
-        """What to ask `answers` for everything about a setup; None while it is not traced."""
+        """The question for a full estimate of a setup; None until it is traced."""
         need = self.need(setup, device)
         return None if need is None else EstimateOf(need, setup)
 
@@ -120,7 +120,7 @@ class Session(QObject):
             self.planner.recalibrate()
         self.memories_changed.emit()
 
-    # What a user does
+    # User actions
 
     def open(self, path: str, custom: str | None = None) -> None:
         self._close_model()
@@ -129,7 +129,7 @@ class Session(QObject):
         self.model_changed.emit()
 
     def cancel(self) -> None:
-        """Stop opening, tracing what is missing, and asking the compiler: what is there stays."""
+        """Stop opening, tracing and compiling; results so far stay."""
         opening = self.opening
         self._opening.cancel()
         self._traces.want(None)
@@ -139,10 +139,10 @@ class Session(QObject):
             self.model_changed.emit()
 
     def choose(self, change: Callable[[Choice], Choice], mark: str = "") -> None:
-        """Another choice, made of the one there is. Changes with the same mark are undone together.
+        """Change the choice. Changes with the same mark are undone together.
 
         Raises:
-            SetupError: It makes no sense; nothing has changed.
+            SetupError: The new choice makes no sense; nothing has changed.
         """
         self._go(lambda: self._history.go(change(self.choice), mark))
 
@@ -150,7 +150,7 @@ class Session(QObject):
         self.choose(lambda choice: choice.with_setup(**changes), mark)
 
     def rest(self) -> None:
-        """What is chosen next is undone on its own."""
+        """The next change is undone separately."""
         self._history.rest()
 
     def forget_history(self) -> None:
@@ -180,7 +180,7 @@ class Session(QObject):
             self.layer_changed.emit()
 
     def keep_measurement(self, measurement: Measurement) -> None:
-        """On the chart from now on. One of the same point, place and time takes the place of the older."""
+        """Show it on the chart. It replaces an older one of the same point, place and time."""
         others = (each for each in self.measurements if _point(each) != _point(measurement))
         self.measurements = (*others, measurement)
         self.measurements_changed.emit()
@@ -191,24 +191,24 @@ class Session(QObject):
         self.checks_changed.emit()
 
     def trace(self) -> None:
-        """Ask for the lines of the choice that are not there yet, then for what panels need beside them."""
+        """Request the missing lines of the choice, then what panels need in addition."""
         if self.planner is not None:
             steps = dict.fromkeys(chain(self.choice.steps(), *self._also.values()))
             self._traces.want(TraceRequest(self.planner.tracer, tuple(steps), _top_bytes(self.choice)))
 
     def trace_also(self, asker: str, steps: tuple[StepSetup, ...]) -> None:
-        """What `asker` needs beside the chart's lines; what it asked for before is not wanted any more."""
+        """What `asker` needs in addition to the chart's lines; replaces its earlier request."""
         if self._also.get(asker, ()) != steps:
             self._also[asker] = steps
             self.trace()
 
     @property
     def idle(self) -> bool:
-        """Whether no task runs, not even one that was dropped and is about to end."""
+        """Whether no task runs, including dropped ones that are about to end."""
         return not any(task.alive for task in self._tasks)
 
     def start(self, task: Task) -> None:
-        """Work beside that of traces and answers, ended with the session at the latest."""
+        """Start a task, which ends with the session at the latest."""
         self._tasks = [each for each in self._tasks if each.alive] + [task]
         task.start()
 
@@ -233,7 +233,7 @@ class Session(QObject):
             self.trace()
 
     def _ask_compiler(self) -> None:
-        """Behind the lines: only once nothing is left to trace."""
+        """Compiling comes after the lines: only once nothing is left to trace."""
         need, setup, device = self.need(self.choice.setup), self.choice.setup, self.choice.device
         if self.planner is None or need is None or self._tracing:
             return

@@ -1,4 +1,4 @@
-"""What survives a restart: a small JSON file, replaced as a whole. A broken one is set aside and said so."""
+"""The app's settings: a small JSON file, replaced as a whole. A broken file is set aside and reported."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -16,7 +16,7 @@ MOST_RECENT = 9
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Devices and precisions by name, as in the command line."""
+    """Devices and precisions by name, as on the command line."""
 
     look: Look = Look.SYSTEM
     recent: tuple[str, ...] = ()
@@ -39,13 +39,13 @@ class SettingsFile:
         self.path = path or settings_file()
 
     def read(self) -> tuple[Settings, str]:
-        """The settings, and a sentence where they could not be read."""
+        """The settings, and a sentence if they could not be read."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return Settings(), ""
         except OSError as error:
-            return Settings(), f"The settings in {self.path} can't be read ({error.strerror}): the usual ones are used."
+            return Settings(), f"The settings in {self.path} can't be read ({error.strerror}): using the defaults."
         try:
             if len(data) > MAX_FILE_BYTES:
                 raise msgspec.ValidationError(f"it has {len(data)} bytes")
@@ -54,10 +54,10 @@ class SettingsFile:
             return Settings(), self._set_aside(str(error))
 
     def write(self, settings: Settings, opened: Sequence[str] | None = None) -> str:
-        """A sentence where they could not be written.
+        """Save the settings. Returns a sentence if they could not be written.
 
-        With `opened`, the files opened in this window, recent files are the file's and these on top of them: another
-        window may have closed meanwhile.
+        `opened`, the files opened in this window, are added to the recent files on disk, which another window may have
+        changed meanwhile.
         """
         try:
             with alone(self.path.parent):
@@ -68,19 +68,19 @@ class SettingsFile:
         except OSError as error:
             if self.path.is_relative_to(NOWHERE):
                 return nothing_kept(self.path.parent, "")
-            return f"The settings can't be kept in {self.path}: {reason(error)}."
+            return f"The settings can't be saved to {self.path}: {reason(error)}."
         return ""
 
     def notice(self) -> str:
-        """A sentence where settings can't be kept."""
+        """A sentence if settings can't be saved."""
         folder = self.path.parent
         why = why_not(folder)
-        return f"{nothing_kept(folder, why)} What you choose is forgotten when the window is closed." if why else ""
+        return f"{nothing_kept(folder, why)} Your choices are lost when the window is closed." if why else ""
 
     def _set_aside(self, why: str) -> str:
         aside = self.path.with_suffix(".broken.json")
         try:
             self.path.replace(aside)
         except OSError:
-            return f"The settings in {self.path} are broken ({why}): the usual ones are used."
-        return f"The settings were broken ({why}): the usual ones are used, the old file is now {aside}."
+            return f"The settings in {self.path} are broken ({why}): using the defaults."
+        return f"The settings were broken ({why}): using the defaults. The old file is now {aside}."

@@ -1,4 +1,4 @@
-"""Starts the app: Qt, one place for errors nobody foresaw, and the window."""
+"""Starts the app: Qt, the handler for unexpected errors, and the window."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ ICON = data.FOLDER / "icon.svg"
 
 
 def start(path: str | None = None, picture: str | None = None) -> int:
-    """Until the window is closed; with `picture`, until it has been drawn into that file."""
+    """Runs until the window is closed or, with `picture`, until it has been drawn to that file."""
     said: list[str] = []
     qInstallMessageHandler(lambda kind, _, text: _starting(kind, text, said))
     qt = QApplication.instance() or QApplication(sys.argv[:1])
@@ -39,7 +39,7 @@ def start(path: str | None = None, picture: str | None = None) -> int:
         QTimer.singleShot(0, lambda: app.open(path))
     portrait = Portrait(app, picture) if picture else None
     if portrait is not None:
-        sys.excepthook = portrait.give_up  # nobody sits in front of a window that could tell them
+        sys.excepthook = portrait.give_up  # there is no user to show a dialog to
     awake = _let_python_hear_signals(app)
     code = qt.exec()
     awake.stop()
@@ -48,26 +48,26 @@ def start(path: str | None = None, picture: str | None = None) -> int:
 
 
 def _starting(kind: QtMsgType, text: str, said: list[str]) -> None:
-    """Where Qt can't reach a screen it ends the process, with ten lines and a core dump: one line will do."""
+    """Without a screen Qt aborts with ten lines and a core dump; one line is enough."""
     if kind is not QtMsgType.QtFatalMsg:
         said.append(text.strip().rstrip("."))
         return
     sys.stderr.write(
-        f"plimsoll: There is no screen that can be drawn on ({'; '.join(dict.fromkeys(said[:2]))}): `plimsoll --help` "
-        "lists what works in a terminal, and `plimsoll MODEL --picture FILE.png` draws the window into a file.\n"
+        f"plimsoll: The app can't use a screen here ({'; '.join(dict.fromkeys(said[:2]))}): `plimsoll --help` lists "
+        "the commands that work in a terminal; `plimsoll MODEL --picture FILE.png` draws the window to a file.\n"
     )
     sys.stderr.flush()
     os._exit(1)
 
 
 def _without_hints(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
-    """What a platform without a screen says of every window means nothing to anybody."""
+    """Hides a meaningless message that platforms without a screen print for every window."""
     if "propagateSizeHints" not in text:
         sys.stderr.write(f"{text}\n")
 
 
 def _let_python_hear_signals(app: App) -> QTimer:
-    """Python acts on Ctrl-C only while it runs, and Qt's loop is not Python."""
+    """Python handles Ctrl-C only while Python code runs, and Qt's event loop is not Python."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: app.window.close())
     timer = QTimer()
@@ -77,7 +77,7 @@ def _let_python_hear_signals(app: App) -> QTimer:
 
 
 def _report(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-    """A bug: said, written to standard error, and survived."""
+    """Shows a bug to the user, writes it to standard error, and continues."""
     text = "".join(traceback.format_exception(kind, error, at))
     sys.stderr.write(for_terminal(text))
     if issubclass(kind, KeyboardInterrupt) or QApplication.instance() is None:
@@ -85,8 +85,8 @@ def _report(kind: type[BaseException], error: BaseException, at: TracebackType |
     box = QMessageBox(
         QMessageBox.Icon.Critical,
         "Plimsoll",
-        f"Something went wrong that should not: {kind.__name__}. The rest goes on working.",
+        f"Something unexpected went wrong: {kind.__name__}. You can go on working.",
     )
-    box.setInformativeText("Please report it together with the details.")
+    box.setInformativeText("Please report it with the details below.")
     box.setDetailedText(text)
     box.exec()

@@ -8,7 +8,7 @@ from planner_app.units import format_bytes
 
 
 def verdict(choice: Choice, need: Need) -> tuple[str, Verdict | None]:
-    """The sentence and the verdict; None where nothing limits it."""
+    """The sentence and the verdict; None without a limit."""
     setup, found = choice.setup, need.level_on_line(choice.setup.per_gpu_batch)
     limit = need.capacity_bytes
     name = "the CPU" if not choice.device.cuda else choice.device.name
@@ -16,11 +16,11 @@ def verdict(choice: Choice, need: Need) -> tuple[str, Verdict | None]:
     by = "" if found.source is Source.ESTIMATE else f" ({FROM[found.source]})"
     needed = f"A batch of {setup.batch:,} needs {format_bytes(found.peak_bytes)}{each}{by}"
     if limit is None:
-        return f"{needed} on {name}, where nothing limits it.", None
+        return f"{needed} on {name}, which has no limit.", None
     needed = f"{needed} of the {format_bytes(limit)} that TensorFlow gets on {name}"
     answer = judge(found, limit)
     if answer is Verdict.DOES_NOT_FIT:
         return f"Does not fit. {needed}: {format_bytes(found.peak_bytes - limit)} too much.", answer
     if answer is Verdict.TIGHT:
         return f"Tight. {needed}, and may need up to {format_bytes(found.high_bytes)}.", answer
-    return f"Fits. {needed}, at the most {format_bytes(found.high_bytes)}.", answer
+    return f"Fits. {needed}, at most {format_bytes(found.high_bytes)}.", answer

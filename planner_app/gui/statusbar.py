@@ -1,4 +1,4 @@
-"""The status bar: whether the chosen setup fits, and what is being done."""
+"""The status bar: whether the chosen setup fits, and the current activity."""
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QPalette
@@ -37,7 +37,7 @@ class StatusPresenter(QObject):
         appearance.changed.connect(self._paint)
 
     def say(self, notice: str) -> None:
-        """Something worth a moment's notice."""
+        """Show a message for a moment."""
         self._bar.showMessage(notice, NOTICE_MS)
 
     def _refresh(self) -> None:

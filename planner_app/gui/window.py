@@ -1,4 +1,4 @@
-"""The picture frame: arranges what it is given and knows nothing of it."""
+"""The main window: arranges panels and knows nothing about their contents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -22,7 +22,7 @@ class Panel(Protocol):
 
 
 class MainWindow(QMainWindow):
-    """Docks around a central widget; menus; files dropped on it are told, and so is its closing."""
+    """Docks around a central widget, and menus. Signals dropped files and its closing."""
 
     dropped = Signal(str)
     closed = Signal()
@@ -38,7 +38,7 @@ class MainWindow(QMainWindow):
             self._fill(self.menuBar().addMenu(title), entries)
 
     def add(self, panels: Sequence[Panel], toggles: QMenu) -> None:
-        """Docks for panels, beside those that are there; the menu gets an entry for each."""
+        """Add docks for panels, each with a menu entry."""
         self._docks |= {panel.title: self._dock(panel) for panel in panels}
         self._fill(toggles, [self._docks[panel.title].toggleViewAction() for panel in panels])
 
@@ -46,7 +46,9 @@ class MainWindow(QMainWindow):
         dock = QDockWidget(panel.title, self)
         dock.setObjectName(panel.title)  # saveState() finds docks by name
         dock.setWidget(_page(panel.widget))
-        dock.visibilityChanged.connect(panel.widget.setVisible)  # behind another tab, Qt only moves it off the screen
+        dock.visibilityChanged.connect(
+            panel.widget.setVisible
+        )  # Qt only moves a dock behind another tab off the screen
         neighbours = [other for other in self.findChildren(QDockWidget) if self.dockWidgetArea(other) == panel.area]
         self.addDockWidget(panel.area, dock)
         if neighbours:
@@ -68,13 +70,13 @@ class MainWindow(QMainWindow):
                 menu.addAction(entry)
 
     def bring(self, title: str) -> None:
-        """To the front, wherever the user has put it."""
+        """Bring a panel to the front, wherever the user has put it."""
         dock = self._docks[title]
         dock.show()
         dock.raise_()
 
     def arrange(self, widths: Mapping[str, int], heights: Mapping[str, int]) -> None:
-        """Sizes of docks by title, for a window that was never arranged by its user."""
+        """Sizes of docks by title, for a window that the user has never arranged."""
         for sizes, orientation in ((widths, Qt.Orientation.Horizontal), (heights, Qt.Orientation.Vertical)):
             self.resizeDocks([self._docks[title] for title in sizes], list(sizes.values()), orientation)
 
@@ -99,7 +101,7 @@ class MainWindow(QMainWindow):
 
 
 def _page(widget: QWidget) -> QWidget:
-    """Around a widget that may be hidden: a dock whose own widget is hidden has no say in how wide its tabs can be."""
+    """Wraps a widget that may be hidden, because a hidden widget would not affect the width of the dock's tabs."""
     page = QWidget()
     column = QVBoxLayout(page)
     column.setContentsMargins(0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""One request and its events, whatever the child does: it ends with exactly one last event."""
+"""One request and its events. Whatever the child does, there is exactly one last event."""
 
 import os
 import re
@@ -12,18 +12,18 @@ from planner_app.jobs.process import Child
 from planner_app.jobs.protocol import GIB, Failed, Finished, Limits, Progress, Started
 from planner_app.jobs.stream import AnyEvent, EventReader, Trouble
 
-TICK_SECONDS = 0.05  # how often limits and a request to cancel are looked at
-THREADS_PER_PROCESSOR = 16  # TensorFlow has several pools of a thread for each
+TICK_SECONDS = 0.05  # how often limits and cancellation are checked
+THREADS_PER_PROCESSOR = 16  # TensorFlow has several thread pools, each with one thread per processor
 DYING_SECONDS = 0.5  # a process closes its pipes a moment before it is dead
 
 
 class Exchange:
-    """Talks with a child until the last event.
+    """Talks to a child until the last event.
 
     Attributes:
-        heard: The child has begun to answer.
-        died: The child ended by itself, without a last event.
-        broken: The child is no longer to be trusted, and has been ended.
+        answered: The child has begun to answer.
+        died: The child exited without a last event.
+        broken: The child can no longer be trusted, and was stopped.
     """
 
     def __init__(self, child: Child, limits: Limits, cancelled: threading.Event) -> None:
@@ -31,12 +31,12 @@ class Exchange:
         self._limits = limits
         self._cancelled = cancelled
         self._reader = EventReader()
-        self.heard = False
+        self.answered = False
         self.died = False
         self.broken = False
 
     def talk(self, line: bytes, *, last: bool) -> Generator[Started | Progress, None, Finished | Failed]:
-        """Yields what comes before the last event and returns that one."""
+        """Yields all events but the last and returns that one."""
         try:
             self._child.send(line, last=last)
             return (yield from self._listen())
@@ -50,7 +50,7 @@ class Exchange:
     def _listen(self) -> Generator[Started | Progress, None, Finished | Failed]:
         begun = spoke = time.monotonic()
         while True:
-            gone = self._child.exited()  # asked before reading: what it wrote before it died is in the pipe by now
+            gone = self._child.exited()  # check before reading: what it wrote before it died is in the pipe by now
             data = self._child.pump(0 if gone else TICK_SECONDS)
             for event in self._events(data):
                 spoke = time.monotonic()
@@ -65,10 +65,10 @@ class Exchange:
         if not data:
             return []
         events = self._reader.feed(data)
-        if events and not self.heard:
+        if events and not self.answered:
             if not isinstance(events[0], Started):
                 raise Trouble("The worker answered before it was ready, and was stopped.", repr(events[0])[:200])
-            self.heard = True
+            self.answered = True
         return events
 
     def _check(self, begun: float, spoke: float) -> None:
@@ -76,11 +76,11 @@ class Exchange:
         if self._cancelled.is_set():
             raise _Stopped("Cancelled.")
         if now - begun > limits.seconds:
-            raise Trouble(f"The worker ran longer than the {limits.seconds:g} s it was given and was stopped.")
+            raise Trouble(f"The worker ran longer than the {limits.seconds:g} s it was allowed and was stopped.")
         if limits.silence_seconds is not None and now - spoke > limits.silence_seconds:
-            raise Trouble(f"The worker said nothing for {limits.silence_seconds:g} s: it hangs, and was stopped.")
+            raise Trouble(f"The worker sent nothing for {limits.silence_seconds:g} s: it hung and was stopped.")
         if self._child.memory.read() > limits.memory_bytes:
-            raise Trouble(f"The worker needed more than the {gib(limits.memory_bytes)} it was given and was stopped.")
+            raise Trouble(f"The worker needed more than the {gib(limits.memory_bytes)} it was allowed and was stopped.")
         self._check_footprint()
         self._child.tail.check()
 
@@ -90,28 +90,28 @@ class Exchange:
             most = (
                 f"{gib(limits.disk_bytes)} of files" if used.disk_bytes > limits.disk_bytes else f"{MOST_ENTRIES} files"
             )
-            raise Trouble(f"The worker wrote more than the {most} it was given and was stopped.")
+            raise Trouble(f"The worker wrote more than the {most} it was allowed and was stopped.")
         if used.threads > max(limits.threads, THREADS_PER_PROCESSOR * (os.cpu_count() or 1)):
-            raise Trouble(f"The worker started {used.threads} threads, more than it was given, and was stopped.")
+            raise Trouble(f"The worker started {used.threads} threads, more than it was allowed, and was stopped.")
 
     def _last_words(self) -> Trouble:
-        """The child will say no more. Why?"""
+        """Why the child sends no more."""
         if not self._child.leaves_within(DYING_SECONDS):
             return Trouble("The worker closed its output without an answer, and was stopped.")
         self._child.end()
         self.died = True
         lacking = re.search(r"No module named '([^']+)'", self._child.tail.text)
-        if lacking and not self.heard:
+        if lacking and not self.answered:
             return Trouble(
                 f"The worker's Python has no module {lacking[1]}: install it there with "
                 f'pip install "plimsoll[tensorflow]".'
             )
-        half = " in the middle of an answer" if self._reader.unfinished else " before it had an answer"
+        half = " in the middle of an answer" if self._reader.unfinished else " before it answered"
         return Trouble(how_it_ended(self._child.returncode, self._child.memory.peak_bytes) + half + ".")
 
 
 class _Stopped(Trouble):
-    """Not the child's fault."""
+    """The child was stopped on request."""
 
 
 def how_it_ended(returncode: int | None, peak_bytes: int) -> str:
@@ -123,7 +123,7 @@ def how_it_ended(returncode: int | None, peak_bytes: int) -> str:
         name = ""
     killed = f"The worker, which held up to {gib(peak_bytes)}, was killed by signal {-returncode}{name}"
     if -returncode == signal.SIGKILL:
-        return killed + ", by the system for want of memory or by somebody else,"
+        return killed + ", by the system because memory ran out, or by another program,"
     return killed
 
 

@@ -1,7 +1,7 @@
-"""How much room on disk a child takes and how many threads it runs, seen from outside: it need not cooperate.
+"""How much disk space a child uses and how many threads it runs, observed from outside without its cooperation.
 
-Counted is what lies in its folder, and what it has open without a name (a file that was removed, memory as a file):
-neither is in its resident memory, nor bounded by the size of a single file.
+Counts the files in its folder and its open files without a name (deleted files, memory files): neither is part of its
+resident memory, nor limited by the size of a single file.
 """
 
 import os
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOOK_SECONDS = 0.25
-MOST_ENTRIES = 100_000  # then there are too many, whatever their size
+MOST_ENTRIES = 100_000  # more are too many, whatever their size
 BLOCK_BYTES = 512  # of st_blocks, on every system
 
 
@@ -23,7 +23,7 @@ class Use:
 
 
 class Footprint:
-    """Looks at most four times a second, however often it is asked."""
+    """Looks at most four times a second, however often it is read."""
 
     def __init__(self, process: int, folder: Path) -> None:
         self._process, self._folder = process, folder
@@ -35,12 +35,12 @@ class Footprint:
         if now - self._looked > LOOK_SECONDS:
             held, files = _in_folder(self._folder)
             self._last = Use(held + _nameless_bytes(self._process), files, _threads(self._process))
-            self._looked = now + (time.monotonic() - now)  # a slow disk is not looked at without a pause
+            self._looked = now + (time.monotonic() - now)  # pause between looks at a slow disk too
         return self._last
 
 
 def _in_folder(folder: Path) -> tuple[int, int]:
-    """Bytes and entries beneath it. Links are counted, not followed."""
+    """Bytes and entries in it. Links are counted, not followed."""
     total = entries = 0
     waiting = [str(folder)]
     while waiting and entries <= MOST_ENTRIES:
@@ -53,13 +53,13 @@ def _in_folder(folder: Path) -> tuple[int, int]:
                         waiting.append(entry.path)
                     if entries > MOST_ENTRIES:
                         break
-        except OSError:  # it is being removed while we look, or the child has closed it to its owner
+        except OSError:  # it is being removed, or the child has removed its permissions
             continue
     return total, entries
 
 
 def _nameless_bytes(process: int) -> int:
-    """Of files that are open and have no name. Zero where the system has no /proc."""
+    """Bytes of open files without a name. Zero on systems without /proc."""
     seen: dict[tuple[int, int], int] = {}
     try:
         open_files = os.listdir(f"/proc/{process}/fd")  # noqa: PTH208 - names are enough
@@ -77,7 +77,7 @@ def _nameless_bytes(process: int) -> int:
 
 def _threads(process: int) -> int:
     try:
-        # The name in brackets may hold spaces and brackets itself: what follows the last one is safe.
+        # The name in brackets may itself contain spaces and brackets, so split after the last bracket.
         return int(Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[17])
     except (OSError, IndexError, ValueError):
         return 0

@@ -1,4 +1,4 @@
-"""How much memory a child and whatever it started hold, read from /proc: nothing a child does can hide it."""
+"""The memory of a child and the processes it started, read from /proc, where a child can't hide it."""
 
 import os
 import time
@@ -9,7 +9,7 @@ SEARCH_SECONDS = 0.5  # looking through all processes costs milliseconds, readin
 
 
 class GroupMemory:
-    """Resident bytes of a process group; `peak_bytes` is the most that was ever seen."""
+    """Resident bytes of a process group; `peak_bytes` is the highest value read so far."""
 
     def __init__(self, group: int) -> None:
         self._group = group
@@ -18,7 +18,7 @@ class GroupMemory:
         self.peak_bytes = 0
 
     def read(self) -> int:
-        """Zero where the system has no /proc."""
+        """Zero on systems without /proc."""
         now = time.monotonic()
         if now - self._searched > SEARCH_SECONDS:
             self._members = {self._group, *members(self._group)}
@@ -44,7 +44,7 @@ def members(group: int) -> set[int]:
         return found
     for process in processes:
         try:
-            # The name in brackets may hold spaces and brackets itself: what follows the last one is safe.
+            # The name in brackets may itself contain spaces and brackets, so split after the last bracket.
             fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
             if int(fields[2]) == group:
                 found.add(process)

@@ -1,6 +1,6 @@
-"""What a worker gets to know of the caller's environment: variables that libraries read, by name, and nothing else.
+"""The environment variables that a worker inherits: those that libraries read, by name, and nothing else.
 
-A shell's environment holds keys and passwords. Nothing that a worker does needs them, so nothing in it can take them.
+A shell's environment may contain keys and passwords. Workers don't need them, so they don't get them.
 """
 
 import os
@@ -38,13 +38,13 @@ PREFIXES = (
 
 
 def passed_on(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Of the caller's variables, those that a worker may know."""
+    """Those of the caller's variables that a worker may see."""
     found = clean_environment(given)
     return {name: value for name, value in found.items() if name in NAMES or name.startswith(PREFIXES)}
 
 
 def clean_environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the user's shell would give a program: a frozen build puts its own libraries before the system's."""
+    """The environment of the user's shell: a frozen build puts its own libraries before the system's."""
     found = dict(os.environ if given is None else given)
     if not getattr(sys, "frozen", False):
         return found

@@ -1,7 +1,7 @@
 """Which Python the workers run in: one that has TensorFlow.
 
-found = find()              # the variable's, the user's choice, or this very Python; a frozen build looks around
-found.path, found.problem   # the problem is a sentence, empty if it will do
+found = find()              # from the variable, the user's choice, or this Python; a frozen build searches
+found.path, found.problem   # the problem is a sentence, empty if there is none
 
 check("/opt/tf/bin/python") # what one Python has, and what it lacks
 """
@@ -28,12 +28,12 @@ ON_PATH = ("python3", "python", *(f"python3.{minor}" for minor in reversed(MINOR
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A package that workers import, as a person and as pip call it."""
+    """A package that workers import: its title, and its requirement for pip."""
 
     module: str
     title: str
     requirement: str
-    versions: str = ""  # a pattern that theirs begins with
+    versions: str = ""  # a regular expression for the start of the version
 
 
 # As in pyproject.toml, which says why.
@@ -76,18 +76,18 @@ _good: dict[str, Python] = {}  # what will do is asked once; what will not may b
 
 
 def check(python: str, origin: str = "named") -> Python:
-    """Ask it, in a child of a tenth of a second. Nothing is imported here, and TensorFlow is not imported there."""
+    """Ask a Python in a child process, which takes a tenth of a second. The child does not import TensorFlow."""
     answer = probe.ask(python)
     if answer.trouble:
-        problem = f"{python} {answer.trouble}: choose a Python under {MENU}, or name one in {VARIABLE}."
+        problem = f"{python} {answer.trouble}: choose a Python under {MENU}, or set {VARIABLE}."
         return Python(python, origin, problem=problem)
     problem = _wrong_version(answer) or _incomplete(answer)
     return Python(answer.executable, origin, answer.version, answer.packages, problem, answer.prefix)
 
 
 def find(chosen: str | None = None) -> Python:
-    """The Python that workers run in, as things are now; or as they would be, had the user `chosen` that one."""
-    for python, origin in _told(chosen):
+    """The Python that workers run in; or would run in if the user had `chosen` that one."""
+    for python, origin in _named(chosen):
         return _asked(python, origin)
     if not is_frozen():
         return _asked(sys.executable, "Plimsoll's own")
@@ -103,10 +103,10 @@ def worker_python() -> str:
     """The program to start.
 
     Raises:
-        PythonError: There is none that has what workers need.
+        PythonError: No Python has what workers need.
     """
     if not is_outside():
-        return sys.executable  # not asked first: a worker says itself what it lacks
+        return sys.executable  # not checked first: the worker itself reports what is missing
     found = find()
     if found.problem:
         raise PythonError(found.problem)
@@ -114,17 +114,17 @@ def worker_python() -> str:
 
 
 def is_frozen() -> bool:
-    """A build that brings its own Python along, without TensorFlow."""
+    """Whether this is a bundle with its own Python, without TensorFlow."""
     return bool(getattr(sys, "frozen", False))
 
 
 def is_outside() -> bool:
-    """Workers run in another Python than this one."""
-    return is_frozen() or any(_told())
+    """Whether workers run in a different Python from this one."""
+    return is_frozen() or any(_named())
 
 
 def look_around() -> Iterator[Python]:
-    """Every Python that is found without being told, each once, the likeliest first."""
+    """Every Python found by searching, each once, the most likely first."""
     seen: set[str] = set()
     for python, origin in _places():
         found = _asked(python, origin)
@@ -134,14 +134,14 @@ def look_around() -> Iterator[Python]:
 
 
 def own_place() -> Path:
-    """An environment that is made here is found without being named."""
-    from platformdirs import user_data_path  # only needed here, and takes its time
+    """An environment in this folder is found automatically."""
+    from platformdirs import user_data_path  # only needed here, and slow to import
 
     return user_data_path("plimsoll", appauthor=False) / "python"
 
 
 def lacking(packages: Mapping[str, str]) -> list[Need]:
-    """What of what workers need is not there, or of another release."""
+    """The packages that workers need and that are missing or of another release."""
     return [need for need in NEEDS if need.module not in packages or not re.match(need.versions, packages[need.module])]
 
 
@@ -151,7 +151,7 @@ def pip_command(python: str, needs: Sequence[Need] = NEEDS) -> str:
     return f"{shlex.quote(python)} -m pip install {wanted}"
 
 
-def _told(chosen: str | None = None) -> Iterator[tuple[str, str]]:
+def _named(chosen: str | None = None) -> Iterator[tuple[str, str]]:
     if given := os.environ.get(VARIABLE):
         yield given, VARIABLE
     if chosen := chosen_python() if chosen is None else chosen:
@@ -159,7 +159,7 @@ def _told(chosen: str | None = None) -> Iterator[tuple[str, str]]:
 
 
 def _places() -> Iterator[tuple[str, str]]:
-    """Environments that are active, the one made for Plimsoll, then what a shell would start."""
+    """Active environments, the one made for Plimsoll, then what a shell would start."""
     prefixes = {name: os.environ.get(name) or _at_start(name) for name in ("VIRTUAL_ENV", "CONDA_PREFIX")}
     for origin, prefix in {**prefixes, "made for Plimsoll": str(own_place())}.items():
         inside = (Path(prefix, each) for each in IN_PREFIX)
@@ -171,7 +171,7 @@ def _places() -> Iterator[tuple[str, str]]:
 
 
 def _at_start(name: str) -> str:
-    """A variable as this process was given it: PyInstaller takes VIRTUAL_ENV away before anything of ours runs."""
+    """A variable's value at process start: PyInstaller removes VIRTUAL_ENV before any of our code runs."""
     if not is_frozen():
         return ""
     try:
@@ -195,8 +195,8 @@ def _wrong_version(answer: probe.Answer) -> str:
     if major == 3 and minor in MINORS:
         return ""
     return (
-        f"{answer.executable} is Python {answer.version}, and TensorFlow 2.21 runs in Python 3.{MINORS[0]} to "
-        f"3.{MINORS[-1]}: choose another Python under {MENU}, or name one in {VARIABLE}."
+        f"{answer.executable} is Python {answer.version}, but TensorFlow 2.21 needs Python 3.{MINORS[0]} to "
+        f"3.{MINORS[-1]}: choose another Python under {MENU}, or set {VARIABLE}."
     )
 
 
@@ -224,6 +224,6 @@ def _none_found() -> str:
     place = str(own_place())
     python = str(Path(place, "bin", "python"))
     return (
-        f"No Python with TensorFlow 2.21 was found: make one with `python3 -m venv {shlex.quote(place)} && "
+        f"No Python with TensorFlow 2.21 was found: create one with `python3 -m venv {shlex.quote(place)} && "
         f"{pip_command(python)}`, or choose one under {MENU}."
     )

@@ -1,4 +1,4 @@
-"""What a Python has, asked of itself: a child that imports nothing large, within a few seconds, whatever it is."""
+"""Asks a Python for its version and packages, in a child that imports nothing large and has a time limit."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from planner_app.files.kept.compiled import COMPILER
 from planner_app.jobs.inherited import clean_environment
 
-SECONDS = 20.0  # a cold disk and a slow start; a Python that is there answers within a tenth of one
+SECONDS = 20.0  # allows for a cold disk; a Python usually answers within a tenth of a second
 MOST_BYTES = 1 << 16
 MARK = "plimsoll probe "
 
-# Old Pythons must understand it, to be told that they are old. An empty entry of sys.path is the folder the user is in.
+# Old Pythons must be able to run this, so that they can be rejected. An empty entry of sys.path is the current folder.
 SCRIPT = """
 import sys
 sys.path[:] = [place for place in sys.path if place]
@@ -46,7 +46,7 @@ version = "%d.%d.%d" % sys.version_info[:3]
 answer = {"executable": sys.executable, "prefix": sys.prefix, "version": version, "packages": packages}
 print("\\n" + MARK + json.dumps(answer))
 """
-# A module, and the names under which what holds it is published.
+# Modules, each with the names of the distributions that may provide it.
 NAMES = (
     ("tensorflow", ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tf-nightly")),
     ("keras", ("keras", "keras-nightly")),
@@ -54,15 +54,15 @@ NAMES = (
     ("msgspec", ("msgspec",)),
     ("tf_keras", ("tf_keras",)),
 )
-DISTRIBUTIONS = (*COMPILER, "keras-hub")  # by their published names alone
+DISTRIBUTIONS = (*COMPILER, "keras-hub")  # asked for by distribution name only
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a Python said of itself.
+    """What a Python reported about itself.
 
     Attributes:
-        executable: Where it really is: a launcher that chooses among versions may need the user's home to do so.
+        executable: Its real path: a launcher that selects a version may need the user's home folder to do so.
         prefix: The folder of its environment.
         version: "3.12.1"; empty if what was asked is not a Python.
         packages: Version by module, of those that workers use.
@@ -79,19 +79,19 @@ class Answer:
 def ask(python: str, seconds: float = SECONDS) -> Answer:
     code = f"NAMES, DISTRIBUTIONS, MARK = {NAMES!r}, {DISTRIBUTIONS!r}, {MARK!r}\n{SCRIPT}"
     try:
-        said, ended = _said([python, "-c", code], seconds)
+        said, ended = _output([python, "-c", code], seconds)
     except (OSError, ValueError) as error:
         return Answer(python, trouble=f"can't be started ({getattr(error, 'strerror', None) or error})")
     for line in reversed(said.decode("utf-8", "replace").splitlines()):
         if line.startswith(MARK):
-            return _understood(python, line.removeprefix(MARK))
+            return _parsed(python, line.removeprefix(MARK))
     if not ended:
-        return Answer(python, trouble=f"did not say what it is within {seconds:g} s")
-    return Answer(python, trouble="does not answer as a Python does")
+        return Answer(python, trouble=f"did not answer within {seconds:g} s")
+    return Answer(python, trouble="does not behave like a Python")
 
 
-def _said(command: list[str], seconds: float) -> tuple[bytes, bool]:
-    """Its output, and whether it came to an end; neither its length nor its time is left to the child."""
+def _output(command: list[str], seconds: float) -> tuple[bytes, bool]:
+    """Its output, and whether it finished; both length and time are limited."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -124,11 +124,11 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     process.stdout.close()
 
 
-def _understood(python: str, text: str) -> Answer:
+def _parsed(python: str, text: str) -> Answer:
     try:
         found = json.loads(text)
         packages = {str(name): str(version) for name, version in found["packages"].items()}
         executable, prefix, version = (str(found[name]) for name in ("executable", "prefix", "version"))
         return Answer(executable or python, prefix, version, packages)
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        return Answer(python, trouble="does not answer as a Python does")
+        return Answer(python, trouble="does not behave like a Python")

@@ -1,12 +1,12 @@
-"""Ask a worker for something and hear what comes of it:
+"""Send a request to a worker and receive its events:
 
     for event in Job(request):          # Started, Progress ..., then exactly one Finished or Failed
         show(event)
 
     model = run(Inspect(path="resnet.keras"), CheckedModel)     # the answer, or the matching error
 
-A job takes no thread of its own: the child is watched while its events are awaited, and a loop that is left early,
-by `break` or by an exception, ends the child.
+A job needs no thread: the child is watched while the caller waits for events, and leaving the loop early, by `break`
+or by an exception, ends the child.
 """
 
 import threading
@@ -25,25 +25,25 @@ from planner_app.jobs.stream import AnyEvent
 
 T = TypeVar("T")
 
-LEAVE_SECONDS = 2.0  # for a child that has answered to leave by itself
+LEAVE_SECONDS = 2.0  # for a child that has answered to exit by itself
 
 
-class Keeper(Protocol):
-    """Where a job gets its child from, and what becomes of it afterwards."""
+class ChildSource(Protocol):
+    """Where a job gets its child from, and where the child goes afterwards."""
 
     def take(self, request: Request, limits: Limits, cancelled: threading.Event) -> tuple[Child, bool]:
-        """A child to talk to, and whether it has answered others before."""
+        """A child to talk to, and whether it has answered requests before."""
 
     def give_back(self, child: Child, last: Finished | Failed | None) -> None:
-        """The job is done with it. `last` is what the child itself said last; None if it is not to be trusted."""
+        """The job is done with the child. `last` is its own last event; None if the child can't be trusted."""
 
     @property
     def one_request(self) -> bool:
-        """Each child gets one request only."""
+        """Whether each child gets only one request."""
 
 
 class Fresh:
-    """A new child for every job, gone when the last event arrives, and its memory with it."""
+    """A new child for every job. It and its memory are gone when the last event arrives."""
 
     one_request = True
 
@@ -70,23 +70,23 @@ class Job:
         limits: Limits | None = None,
         *,
         command: Sequence[str] | None = None,
-        keeper: Keeper | None = None,
+        source: ChildSource | None = None,
         cancelled: threading.Event | None = None,
     ) -> None:
-        """`cancelled`, once set, stops the job: one event may stand for many jobs."""
+        """`cancelled`, once set, stops the job; several jobs may share one event."""
         self.request = request
         self.limits = limits or request.limits
-        self._keeper = keeper or Fresh(command)
+        self._source = source or Fresh(command)
         self._cancelled = cancelled or threading.Event()
         self._begun = False
 
     def cancel(self) -> None:
-        """Stop it: the last event, `Failed` with the error "Cancelled", arrives within a second."""
+        """Stop the job: its last event, `Failed` with the error "Cancelled", arrives within a second."""
         self._cancelled.set()
 
     def __iter__(self) -> Iterator[AnyEvent]:
         if self._begun:
-            raise RuntimeError("A job runs once: make a new one.")
+            raise RuntimeError("A job can run only once: create a new one.")
         self._begun = True
         return self._events()
 
@@ -103,21 +103,21 @@ class Job:
         yield last
 
     def _attempt(self, line: bytes) -> Generator[AnyEvent, None, Finished | Failed | None]:
-        """The last event; none if a used child turned out to be dead and another should be tried."""
-        child, used = self._keeper.take(self.request, self.limits, self._cancelled)
+        """The last event; None if a reused child turned out to be dead and another should be tried."""
+        child, used = self._source.take(self.request, self.limits, self._cancelled)
         exchange = Exchange(child, self.limits, self._cancelled)
         last: Finished | Failed | None = None
         try:
-            last = yield from exchange.talk(line, last=self._keeper.one_request)
+            last = yield from exchange.talk(line, last=self._source.one_request)
         finally:
-            self._keeper.give_back(child, None if exchange.broken else last)
-        if used and not exchange.heard and exchange.died:
+            self._source.give_back(child, None if exchange.broken else last)
+        if used and not exchange.answered and exchange.died:
             return None
-        return _with_last_words(last, child)
+        return _with_child_output(last, child)
 
 
-def _with_last_words(last: Finished | Failed, child: Child) -> Finished | Failed:
-    """An error nobody foresaw: what the child printed may explain it."""
+def _with_child_output(last: Finished | Failed, child: Child) -> Finished | Failed:
+    """Adds the child's output to an unexpected error, since it may explain it."""
     text = child.tail.text
     if isinstance(last, Failed) and last.error == "WorkerError" and text not in last.detail:
         return Failed(error=last.error, reason=last.reason, detail="\n\n".join(filter(None, [last.detail, text])))
@@ -132,7 +132,7 @@ def run(
     on_start: Callable[[Started], None] | None = None,
     cancelled: threading.Event | None = None,
 ) -> T:
-    """What a fresh worker answers, or the `PlannerError` it failed with.
+    """A new worker's answer, or the `PlannerError` it failed with.
 
     Raises:
         Cancelled: Once `cancelled` is set.
@@ -159,7 +159,7 @@ def result_of(
 
 
 def error_of(event: Failed) -> PlannerError | Cancelled:
-    """The error a `Failed` names; a name nobody knows is the worker's own trouble."""
+    """The error that a `Failed` event names; an unknown name becomes a `WorkerError`."""
     if event.error == Cancelled.__name__:
         return Cancelled(event.reason)
     named = getattr(errors, event.error, WorkerError)
@@ -171,4 +171,4 @@ def _decoded(event: Finished, result_type: type[T]) -> T:
     try:
         return msgspec.json.decode(event.result, type=result_type)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise WorkerError("The worker's answer is not what was asked for.", str(error)) from error
+        raise WorkerError("The worker's answer does not match the request.", str(error)) from error

@@ -1,4 +1,4 @@
-"""A process that ran out of memory so badly that it died: what it printed names the operation."""
+"""Finds the operation that ran out of memory in the output of a process that died of it."""
 
 import re
 
@@ -13,11 +13,11 @@ _RAN_OUT = re.compile(
 
 
 def out_of_memory(printed: str, during: str) -> OutOfMemory | None:
-    """None where nothing was said about memory."""
+    """None if the output does not mention memory."""
     said = list(_RAN_OUT.finditer(printed))
     if not said:
         return None
-    found = said[-1]  # what was refused before was not missed
+    found = said[-1]  # the process survived earlier refusals
     return OutOfMemory(
         during=during,
         operation=found["operation"],

@@ -24,7 +24,7 @@ GIB = 1 << 30
 
 REQUEST_BYTES = 256 * MIB  # a checked configuration is at most 64 MiB; escaping can make it four times as long
 FINISHED_BYTES = 64 * MIB  # the longest answer: the trace of a model of many thousand layers
-FIRST_REGION = 2 * MIB  # of an allocator that grows; where one region is to have the whole limit, it comes on top
+FIRST_REGION = 2 * MIB  # of an allocator that grows; added to the limit if a single region must hold all of it
 EVENT_BYTES = 256 << 10  # any other event: a sentence and a traceback
 
 
@@ -35,11 +35,11 @@ class Limits(Struct, frozen=True, kw_only=True):
         memory_bytes: Resident memory of the child and whatever it started, watched from outside. Address space is not
             limited unless asked for, since CUDA reserves far more of it than it ever uses.
         seconds: From the request to the last event.
-        silence_seconds: The longest time without an event, for work that reports as it goes: longer means it hangs.
+        silence_seconds: The longest time without an event, for work that reports progress; longer means it hangs.
         file_bytes: The largest file the child may write.
         files: Open at the same time.
-        disk_bytes: All files of the child together, also those without a name.
-        threads: Running at the same time; more where the machine has many processors.
+        disk_bytes: All files of the child together, including those without a name.
+        threads: Running at the same time; more on a machine with many processors.
     """
 
     memory_bytes: int
@@ -54,11 +54,11 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """One thing a worker is asked to do. What it needs for that is known before the child starts.
+    """One task for a worker. What it needs is known before the child starts.
 
     Attributes:
-        limits: What it may use if the caller does not say.
-        execute: It starts other programs (a compiler's assembler, say).
+        limits: What it may use by default.
+        execute: It may start other programs, such as a compiler's assembler.
     """
 
     limits: ClassVar[Limits] = Limits(memory_bytes=2 * GIB, seconds=120)
@@ -66,15 +66,15 @@ class Request(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
     @property
     def gpu(self) -> bool:
-        """It runs on the GPUs, so they are visible to it."""
+        """Whether it runs on the GPUs and must see them."""
         return False
 
     def environment(self) -> Mapping[str, str]:
-        """What libraries read when they are imported, and so must be there when the child starts."""
+        """Variables that libraries read at import, so they must be set when the child starts."""
         return {}
 
     def reads(self) -> tuple[str, ...]:
-        """Files and folders of the user's that the child may read; nothing else of theirs."""
+        """The only files and folders of the user that the child may read."""
         return ()
 
     def hands_over(self) -> str | None:
@@ -85,7 +85,7 @@ class Request(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
 class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """Read and check a model file, without TensorFlow. Answers with a `CheckedModel`."""
 
-    # Hashing 100 GB takes minutes and reports as it goes; libhdf5 in an endless loop reports nothing.
+    # Hashing 100 GB takes minutes but reports progress; libhdf5 in an endless loop does not.
     limits: ClassVar[Limits] = Limits(
         memory_bytes=GIB,
         seconds=600,
@@ -104,20 +104,20 @@ class Inspect(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         return None if self.path.endswith(".py") or _file_of(self.path) != self.path else self.path
 
     def environment(self) -> Mapping[str, str]:
-        return {"OPENBLAS_NUM_THREADS": "1"}  # NumPy's would take memory for each core of the machine
+        return {"OPENBLAS_NUM_THREADS": "1"}  # NumPy's OpenBLAS would take memory for each core
 
     def reads(self) -> tuple[str, ...]:
         return (_file_of(self.path), *_folder_of(self.custom))
 
 
 class CheckUp(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """What this Python has for planning. Answers with `Surroundings`; with TensorFlow started, with `Started`."""
+    """Report what this Python has. Answers with `Surroundings`, or with `Started` if TensorFlow is started."""
 
     start_tensorflow: bool = False
 
     @property
     def gpu(self) -> bool:
-        return self.start_tensorflow  # whether it sees the GPUs is one of the questions
+        return self.start_tensorflow  # one question is whether it sees the GPUs
 
 
 class Describe(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
@@ -131,7 +131,7 @@ class Describe(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
 
 class Trace(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """Trace one training step, never run it. Answers with a `StepTrace`."""
+    """Trace one training step without running it. Answers with a `StepTrace`."""
 
     limits: ClassVar[Limits] = Limits(memory_bytes=6 * GIB, seconds=1800)
 
@@ -143,7 +143,7 @@ class Trace(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
 
 class Lower(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """Turn a training step into a program for XLA, no weight in memory. Answers with a `Program`."""
+    """Lower a training step to an XLA program, without weights in memory. Answers with a `Program`."""
 
     model: CheckedModel
     setup: StepSetup
@@ -173,11 +173,11 @@ class Measure(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         steps: How many; in each call of `fit`, if there are some.
         fits: How many calls of `fit` to make instead of single steps.
         watch: UUIDs of the GPUs, for NVML and for CUDA.
-        grows: Tell what is taken in the last steps and not given back.
-        one_region: The CPU's allocator takes all it may take at once, as a GPU's does, and not in regions that double.
+        grows: Report memory that the last steps allocate and don't free.
+        one_region: The CPU's allocator takes its whole limit at once, as a GPU's does, not in regions that double.
     """
 
-    # A step that is not over after half an hour is not going to be.
+    # A step that takes more than half an hour hangs.
     limits: ClassVar[Limits] = Limits(
         memory_bytes=64 * GIB,
         seconds=24 * 3600,
@@ -205,7 +205,7 @@ class Measure(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         return (*_folder_of(self.model.custom), *_folder_of(self.model.data))
 
     def environment(self) -> Mapping[str, str]:
-        said = {"TF_CPP_MIN_LOG_LEVEL": "1"}  # warnings: should the process die, its last words name the operation
+        said = {"TF_CPP_MIN_LOG_LEVEL": "1"}  # warnings, so that the output of a process that dies names the operation
         if self.place.on_gpu:
             seen = ",".join(self.watch or map(str, self.place.gpus))
             return said | {"CUDA_VISIBLE_DEVICES": seen, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
@@ -215,15 +215,15 @@ class Measure(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
 
 class Event(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """Something the worker says."""
+    """A message from the worker."""
 
 
 class Started(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """The child is about to do what it was asked.
+    """The child is about to start its task.
 
     Attributes:
-        sandbox: What holds it, a few words each.
-        missing: What does not, and why.
+        sandbox: What confines it, a few words each.
+        missing: What is missing from the sandbox, and why.
     """
 
     sandbox: tuple[str, ...] = ()
@@ -234,7 +234,7 @@ class Progress(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
     """How far it is.
 
     Attributes:
-        results: What has come of it since the last event, of work whose parts are worth keeping if it is cut short.
+        results: Partial results since the last event, worth keeping if the work is cut short.
     """
 
     done: int
@@ -248,7 +248,7 @@ class Finished(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
 
 class Failed(Event, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """Nothing came of it. `error` names a class of `planner_app.errors`; `reason` is a sentence for the user."""
+    """The task failed. `error` names a class of `planner_app.errors`; `reason` is a sentence for the user."""
 
     error: str
     reason: str
@@ -262,7 +262,9 @@ def encode_request(request: Request) -> bytes:
         shown = str(error.object).encode("utf-8", "replace").decode()
         raise PlannerError(f"The name {shown!r} is not valid UTF-8: rename the file and try again.") from error
     if len(line) > REQUEST_BYTES:
-        raise PlannerError(f"The request is {len(line) >> 20} MiB long; a worker takes {REQUEST_BYTES >> 20} MiB.")
+        raise PlannerError(
+            f"The request is {len(line) >> 20} MiB long; a worker accepts at most {REQUEST_BYTES >> 20} MiB."
+        )
     return line
 
 
@@ -273,7 +275,7 @@ def _file_of(path: str) -> str:
 
 
 def _folder_of(custom: str | None) -> tuple[str, ...]:
-    """A Python file imports its neighbours, so its folder is read, not it alone."""
+    """The file's folder, since a Python file may import its neighbours."""
     if custom is None:
         return ()
     folder, slash, _ = _file_of(custom).rpartition("/")

@@ -1,4 +1,4 @@
-"""What a child writes, held to its limits: events on one pipe, messages of all kinds on the other."""
+"""Reads a child's output within limits: events from one pipe, any other messages from the other."""
 
 import time
 
@@ -14,14 +14,14 @@ BURST_EVENTS = 1000
 EVENTS_PER_SECOND = 200.0
 
 TAIL_BYTES = 64 << 10
-MESSAGE_BYTES = 256 << 20  # no library is that talkative: it is a loop
+MESSAGE_BYTES = 256 << 20  # no library prints this much: it must be a loop
 
 _DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _FINISHED = b'{"type":"Finished"'
 
 
 class Trouble(Exception):
-    """A child that does not do as it should. The message is a sentence for the user."""
+    """A child misbehaves. The message is a sentence for the user."""
 
     def __init__(self, sentence: str, detail: str = "") -> None:
         super().__init__(sentence)
@@ -29,7 +29,7 @@ class Trouble(Exception):
 
 
 class EventReader:
-    """Cuts what arrives into lines and reads each as an event."""
+    """Splits the input into lines and reads each as an event."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -39,7 +39,7 @@ class EventReader:
 
     @property
     def unfinished(self) -> bool:
-        """There is a beginning of a line without its end."""
+        """Whether an incomplete line has arrived."""
         return bool(self._buffer)
 
     def feed(self, data: bytes) -> list[AnyEvent]:
@@ -72,7 +72,7 @@ class EventReader:
 
 
 class Tail:
-    """The last words of a child: what is kept of its stderr."""
+    """The end of a child's stderr."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
@@ -81,7 +81,7 @@ class Tail:
     def feed(self, data: bytes) -> None:
         self._kept += data
         self._total_bytes += len(data)
-        if len(self._kept) > 2 * TAIL_BYTES:  # not at every byte: cutting the front moves the rest
+        if len(self._kept) > 2 * TAIL_BYTES:  # rarely, since cutting the front moves the rest
             del self._kept[:-TAIL_BYTES]
 
     def check(self) -> None:

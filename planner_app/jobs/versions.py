@@ -1,4 +1,4 @@
-"""The versions that figures depend on, asked of the Python that workers run in: ours may have no TensorFlow."""
+"""The package versions that figures depend on, from the Python that workers run in: ours may lack TensorFlow."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -10,22 +10,22 @@ FIGURES = ("tensorflow", "keras")  # what estimates, measurements and plans depe
 
 
 def worker_versions() -> Mapping[str, str]:
-    """By package, of those that workers use and that are there; none where there is no Python to run them in.
+    """Versions by package, of installed packages that workers use; empty if there is no Python to run workers.
 
-    Another Python is asked once: what it has does not change while we run.
+    Another Python is asked only once: its packages are assumed not to change while we run.
     """
     return interpreter.find().packages if interpreter.is_outside() else _own_versions()
 
 
 def figures_depend_on() -> dict[str, str]:
-    """Of TensorFlow and Keras alone; empty for what is not there."""
+    """The versions of TensorFlow and Keras; empty for a missing one."""
     found = worker_versions()
     return {package: found.get(package, "") for package in FIGURES}
 
 
 @cache
 def _own_versions() -> Mapping[str, str]:
-    """As `interpreter_probe` would ask for them, without a child."""
+    """The same as `interpreter_probe` reports, without a child process."""
     named = [*interpreter_probe.NAMES, *((name, (name,)) for name in interpreter_probe.DISTRIBUTIONS)]
     return {package: version for package, names in named if (version := _first(names))}
 

@@ -1,4 +1,4 @@
-"""A worker that stays: TensorFlow imported, the model built, ready for the next request on it."""
+"""A worker that stays alive: TensorFlow is imported and the model built, ready for the next request."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ CLOSE_SECONDS = 2.0
 
 
 class WarmWorker:
-    """Keeps one child for jobs that follow each other. Jobs of several threads wait for each other.
+    """Keeps one child for successive jobs. Jobs of several threads wait for each other.
 
-    A child that died, was cancelled, ran over its limits or failed in a way nobody foresaw is replaced. So is one whose
-    sandbox does not fit the next request: what it may read was settled when it started.
+    A child that died, was cancelled, exceeded its limits or failed unexpectedly is replaced. So is one whose sandbox
+    does not fit the next request, since what a child may read is fixed when it starts.
     """
 
     one_request = False
@@ -36,7 +36,7 @@ class WarmWorker:
         self._closed = False
 
     def job(self, request: Request, limits: Limits | None = None, cancelled: threading.Event | None = None) -> Job:
-        return Job(request, limits, keeper=self, cancelled=cancelled)
+        return Job(request, limits, source=self, cancelled=cancelled)
 
     def run(
         self,
@@ -49,13 +49,13 @@ class WarmWorker:
         return result_of(self.job(request, limits, cancelled), result_type, on_progress)
 
     def close(self) -> None:
-        """Cancel what runs and end the child. From any thread."""
+        """Cancel the running job and end the child. May be called from any thread."""
         self._closed = True
         if self._current is not None:
             self._current.set()
         child = self._child
         if not self._busy.acquire(timeout=CLOSE_SECONDS):
-            # A job that nobody goes on listening to: its child is killed here, and cleaned up when the job is dropped.
+            # Nothing iterates over this job any more: kill its child here; it is cleaned up when the job is dropped.
             if child is not None:
                 child.kill()
             return
@@ -101,7 +101,7 @@ class WarmWorker:
 
     def _wait(self, cancelled: threading.Event) -> None:
         if self._owner == threading.get_ident():
-            raise RuntimeError("This thread has not heard the end of its last job with this worker.")
+            raise RuntimeError("This thread has not finished iterating over its last job with this worker.")
         while not self._busy.acquire(timeout=TICK_SECONDS):
             if cancelled.is_set():
                 raise Cancelled

@@ -1,4 +1,4 @@
-"""`Advice` for people: each way with its memory before and after, its speed, its lines of code."""
+"""`Advice` as text: each option with its memory before and after, its speed and its code."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def show(advice: Advice, console: Console) -> None:
         for number, option in enumerate(advice.options, start=1):
             _option(number, option, console)
         if advice.helpful:
-            console.print(Text("\nThese help, but not enough by themselves", style="bold"))
+            console.print(Text("\nThese help, but are not enough by themselves", style="bold"))
             for option in advice.helpful:
                 console.print(Text(f"- {option.changes[0].text}: {_memory(option)}"))
     _hints(advice, console)

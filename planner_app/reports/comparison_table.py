@@ -1,4 +1,4 @@
-"""A `Comparison` for people: how far off the estimate was, by what, and in which layers."""
+"""A `Comparison` as a table: how far off the estimate was, in which terms and layers."""
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console

@@ -1,4 +1,4 @@
-"""Compile checks for people: a row for each, then the largest buffers of the last one."""
+"""Compile checks as a table: one row each, then the largest buffers of the last one."""
 
 from collections.abc import Sequence
 
@@ -75,6 +75,7 @@ def _buffers(check: CompileCheck, *, several: bool) -> Table:
 def _made_by(check: CompileCheck) -> Text:
     versions = ", ".join(f"{name} {check.versions[name]}" for name in SHOWN_VERSIONS if name in check.versions)
     return Text(
-        f"\nXLA's own figures ({versions}). What a library chooses on the GPU, as cuDNN's workspace, is not in them.",
+        f"\nXLA's own figures ({versions}). They don't include what libraries choose on the GPU, such as cuDNN's "
+        "workspace.",
         style="dim",
     )

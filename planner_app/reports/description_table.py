@@ -1,4 +1,4 @@
-"""A `ModelDescription` as a table a person likes to read."""
+"""A `ModelDescription` as a table."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from rich.text import Text
 from planner_app.core.model.description import Layer, ModelDescription, TensorShape
 from planner_app.units import format_bytes
 
-NARROW = 90  # columns below which classes and notes are left out
+NARROW = 90  # on fewer columns, classes and notes are left out
 FORMATS = {
     "keras": "Keras file",
     "h5": "HDF5 file",
@@ -75,7 +75,7 @@ def _usual_dtype(model: ModelDescription) -> str:
 
 
 def _notes(layer: Layer, usual: str) -> str:
-    """What is out of the ordinary: a precision that is not the model's, frozen weights, several uses."""
+    """Anything unusual: a precision other than the model's, frozen weights, several uses."""
     notes = []
     if layer.weight_bytes and layer.dtype != usual:
         notes.append(layer.dtype)

@@ -41,8 +41,8 @@ def estimate_dict(result: Estimate, *, sure: bool = False) -> Dict:
 
 
 def largest_dict(result: Largest, *, sure: bool = False) -> Dict:
-    """`batch` counts tight, unless only what is sure counts; `sure_batch` never does."""
-    counted = result.surely if sure else result.counting_tight
+    """`batch` counts tight unless `sure` is set; `sure_batch` never does."""
+    counted = result.sure if sure else result.counting_tight
     share = result.share
     return {
         "batch": counted.batch * share,
@@ -106,7 +106,7 @@ def _option(option: Option) -> Dict:
 
 
 def verdict_dict(verdict: Verdict | None, *, sure: bool = False) -> Dict:
-    """`fits` is for scripts: tight counts as yes, unless only what is sure counts."""
+    """`fits` is for scripts: tight counts as yes unless `sure` is set."""
     return {
         "verdict": None if verdict is None else str(verdict),
         "fits": None if verdict is None else verdict.yes(sure=sure),

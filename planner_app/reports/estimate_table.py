@@ -1,4 +1,4 @@
-"""An `Estimate` for people: the verdict, what the memory is made of, and the layers that weigh most."""
+"""An `Estimate` as tables: the verdict, the terms of memory, and the largest layers."""
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -49,7 +49,7 @@ def _verdict(result: Estimate) -> Text:
 
 
 def trained_with(setup: Setup, trained: Trained) -> list[str]:
-    """Optimizer and loss, and that they are the model's, where the setup leaves them to it."""
+    """Optimizer and loss, marked if they come from the model."""
     if setup.optimizer != OWN:
         optimizer = str(setup.optimizer)
     else:

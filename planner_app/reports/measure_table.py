@@ -1,4 +1,4 @@
-"""A `Measurement` for people: the verdict, the steps, and whether memory grows."""
+"""A `Measurement` as tables: the verdict, the steps, and whether memory grows."""
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -11,7 +11,7 @@ from planner_app.core.measure.measurement import Growth, Measurement, Order, Out
 from planner_app.units import format_bytes
 
 LEAK_STYLES = {Verdict.STEADY: "green", Verdict.UNCLEAR: "yellow", Verdict.GROWING: "bold red"}
-MOST_STEPS = 12  # of a process; of more the first and the last are shown
+MOST_STEPS = 12  # per process; of more, the first and the last are shown
 
 
 def show(result: Measurement, console: Console) -> None:
@@ -27,7 +27,7 @@ def show(result: Measurement, console: Console) -> None:
     for note in dict.fromkeys(note for run in result.runs for note in run.notes):
         console.print(Text(f"! {note}", style="yellow"))
     if result.ended:
-        console.print(Text(f"! {result.ended} What was measured before is kept.", style="yellow"))
+        console.print(Text(f"! {result.ended} Earlier results are kept.", style="yellow"))
 
 
 def _verdict(result: Measurement) -> Text:
@@ -45,9 +45,9 @@ def _verdict(result: Measurement) -> Text:
         text.append("\n")
     speed = result.samples_per_second
     if speed is not None and result.seconds_per_step is not None:
-        text.append(f"{speed:.4g} samples a second, {result.seconds_per_step:.3g} s a step")
+        text.append(f"{speed:.4g} samples per second, {result.seconds_per_step:.3g} s per step")
         if result.joules_per_sample is not None:
-            text.append(f", {result.joules_per_sample:.3g} J a sample")
+            text.append(f", {result.joules_per_sample:.3g} J per sample")
         text.append("\n")
     text.append(f"{_about(result)}\n", style="dim")
     return text
@@ -119,5 +119,5 @@ def _leak(grows: Leak, result: Measurement) -> Text:
 def _growth(growth: Growth) -> str:
     layer = f", layer {growth.layer}" if growth.layer else ""
     shape = f" {growth.shape}" if growth.shape else ""
-    who = growth.operation or "an operation without a name"
-    return f"{format_bytes(growth.total_bytes)} kept of {who}{shape}{layer}, {growth.count} times"
+    who = growth.operation or "an unnamed operation"
+    return f"{format_bytes(growth.total_bytes)} kept by {who}{shape}{layer}, {growth.count} times"

@@ -1,4 +1,4 @@
-"""A plan for people: the ladder of every device, and the lines a script needs."""
+"""A plan as tables: the ladder of every device, and how to get a training script."""
 
 from collections.abc import Sequence
 
@@ -20,8 +20,8 @@ def show(plan: Plan, console: Console, warnings: Sequence[str], file: str) -> No
             largest = entry.largest
             console.print(
                 Text(
-                    f"At once, without accumulation, a GPU holds {largest.sure_per_gpu_batch} samples (fits), "
-                    f"at the most {largest.per_gpu_batch} (tight).",
+                    f"Without accumulation, a GPU holds {largest.sure_per_gpu_batch} samples (fits), "
+                    f"at most {largest.per_gpu_batch} (tight).",
                     style="dim",
                 )
             )

@@ -1,4 +1,4 @@
-"""A scatter of price against speed as a picture in a page: both axes in powers of ten, the Pareto front as a line."""
+"""A scatter plot of price and speed as SVG: both axes logarithmic, the Pareto front as a line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from planner_app.foreign_text import for_html
 
 WIDTH, HEIGHT = 680, 220
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 42
-LABEL_GAP = 13  # below which two labels would write over each other
-LETTER = 5.6  # the width of one at the size of labels
+LABEL_GAP = 13  # labels closer than this would overlap
+LETTER = 5.6  # the width of one letter of a label
 SUBTICKS = (1, 2, 5)
 
 
@@ -22,7 +22,7 @@ class Dot:
 
 
 def scatter(dots: Sequence[Dot], x_title: str, y_title: str, x_format: Callable[[float], str]) -> str:
-    """Dots have figures above zero."""
+    """All figures must be positive."""
     if not dots:
         return ""
     across = _Axis([dot.x for dot in dots], LEFT, WIDTH - RIGHT)
@@ -74,7 +74,7 @@ def _plain(figure: float) -> str:
 
 
 class _Axis:
-    """Powers of ten from one place to another, with room for the figures it is made for."""
+    """A logarithmic axis in powers of ten that covers the given figures."""
 
     def __init__(self, figures: Sequence[float], start: float, end: float) -> None:
         low, high = log10(min(figures)), log10(max(figures))

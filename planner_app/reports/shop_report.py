@@ -1,5 +1,5 @@
-"""A report on one page for the one who signs: what is to be trained, what carries it, at what price, and what stands
-behind the figures. One file of HTML that needs nothing else, made to be printed."""
+"""A one-page report for whoever approves the purchase: what is to be trained, what fits it, at what price, and how the
+figures were made. A single HTML file, made to be printed."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -60,7 +60,7 @@ def report(
     title = f"GPUs to train {model}"
     body = [
         f"<h1>{for_html(title)}</h1>",
-        f'<p class="dim">{today.isoformat()}, by plimsoll {__version__}: estimates, made without a run.</p>',
+        f'<p class="dim">{today.isoformat()}, by plimsoll {__version__}: estimates, without running anything.</p>',
         _wanted(request),
         _choice(chosen, options, pay),
         _picture(options, pay),
@@ -75,7 +75,7 @@ def report(
 
 
 def recommended(options: Sequence[Option], pay: Pay) -> Option | None:
-    """The cheapest that fits even at the high end of the band and needs no unusual machine; else the cheapest."""
+    """The cheapest that is sure to fit and needs no unusual machine; else the cheapest."""
     cheapest = ranked(options, By.PRICE, pay)
     usual = (
         option
@@ -92,17 +92,21 @@ def _wanted(request: ShopRequest) -> str:
         " or ".join(map(str, request.precisions)),
         f"optimizer {setup.optimizer}",
         *(f"{name} {' × '.join(map(str, sizes))}" for name, sizes in setup.sizes),  # noqa: RUF001
-        *([f"gradients added up over at most {request.most_accumulate} steps"] if request.most_accumulate > 1 else []),
+        *(
+            [f"gradients accumulated over at most {request.most_accumulate} steps"]
+            if request.most_accumulate > 1
+            else []
+        ),
         *([f"frozen: {', '.join(setup.freeze)}"] if setup.freeze else []),
         *([f"rematerialised: {setup.remat}"] if setup.remat else []),
         f"{request.counts[0]} to {request.counts[-1]} GPUs of a kind",
     ]
-    return f"<p><b>To be trained:</b> {for_html(', '.join(parts))}.</p>"
+    return f"<p><b>Training:</b> {for_html(', '.join(parts))}.</p>"
 
 
 def _choice(chosen: Option | None, options: Sequence[Option], pay: Pay) -> str:
     if chosen is None:
-        return '<div class="choice none"><b>Nothing within the limits carries it.</b></div>'
+        return '<div class="choice none"><b>Nothing within the limits fits.</b></div>'
     verb = "carries" if chosen.gpus == 1 else "carry"
     lines = [f"<p><b>{for_html(_called(chosen))}</b> {verb} it, {_price(chosen, pay)}.</p>"]
     lines.append(f"<p>{for_html(_memory(chosen))}; {for_html(_pace(chosen))}.</p>")
@@ -112,14 +116,14 @@ def _choice(chosen: Option | None, options: Sequence[Option], pay: Pay) -> str:
 
 
 def _others(chosen: Option, options: Sequence[Option], pay: Pay) -> list[str]:
-    """What else could be chosen, and why it was not."""
+    """The alternatives, and why they were not chosen."""
     found = []
     cheapest = ranked(options, By.PRICE, pay)
     cheaper = one_of_each(cheapest[: cheapest.index(chosen)])
     if cheaper:
         names = ", ".join(map(_called, cheaper[:NAMES])) + (" and others" if len(cheaper) > NAMES else "")
-        found.append(f"Cheaper, but not surely large enough, or with an uneven share of the batch: {names}")
-    for what, by in (("Fastest of all with a price", By.SPEED), ("Least for each sample", By.VALUE)):
+        found.append(f"Cheaper, but tight or with an uneven share of the batch: {names}")
+    for what, by in (("Fastest with a price", By.SPEED), ("Cheapest per sample", By.VALUE)):
         known = [each for each in options if cost_of(each, pay) and key_of(by, pay)(each) is not None]
         best = next(iter(ranked(known, by, pay)), None)
         cost = best and cost_of(best, pay)
@@ -145,15 +149,15 @@ def _memory(option: Option) -> str:
 
 def _pace(option: Option) -> str:
     if option.speed is None:
-        return "how fast it is can't be told from what is known of it"
+        return "its speed is unknown"
     about = {Source.MEASURED: "measured", Source.ROOFLINE: "estimated"}[option.speed.source]
-    return f"about {format_rate(option.speed.samples_per_second)} samples a second, {about}"
+    return f"about {format_rate(option.speed.samples_per_second)} samples per second, {about}"
 
 
 def _price(option: Option, pay: Pay) -> str:
     cost = cost_of(option, pay)
     if cost is None:
-        return "at a price that is not known"
+        return "at an unknown price"
     day = cost.price.date or "without a date"
     kind = "".join(f", {word}" for word in (cost.price.kind, cost.price.note) if word)
     return for_html(f"for {_dollars(cost, pay)} ({cost.price.source}{kind}, {day}{', old' if cost.old else ''})")
@@ -176,7 +180,7 @@ def _picture(options: Sequence[Option], pay: Pay) -> str:
     across = "dollars an hour" if pay is Pay.CLOUD else "dollars to buy the cards"
     what, up = ("speed", "samples a second") if by is By.SPEED else ("batch", "largest batch")
     drawn = scatter(dots, across, up, lambda x: f"${x:,.0f}" if x >= 1 else f"${x:g}")
-    return f"<h2>Price and {what}: on the line are those that nothing else beats</h2>{drawn}"
+    return f"<h2>Price and {what}: nothing beats those on the line</h2>{drawn}"
 
 
 def _table(options: Sequence[Option], chosen: Option | None, by: By, pay: Pay) -> str:
@@ -226,20 +230,21 @@ def _reasons(offers: Offers) -> str:
         return ""
     items = "".join(f"<li>{for_html(f'{short_name(r.device)}: {r.sentence}')}</li>" for r in reasons[:REASONS])
     more = f"<li>and {len(reasons) - REASONS} more</li>" if len(reasons) > REASONS else ""
-    return f"<h2>Why not another</h2><ul><small>{items}{more}</small></ul>"
+    return f"<h2>Why not others</h2><ul><small>{items}{more}</small></ul>"
 
 
 def _grounds(options: Sequence[Option], pay: Pay) -> str:
     lines = [
         "Memory: the training step was traced operation by operation and replayed through TensorFlow's allocator. It "
-        "was not run, and such estimates have been held against no GPU yet; a band says how far they may be off.",
-        "A GPU gives what TensorFlow gets of the memory that its driver reports, never the gigabytes on the box; ~ "
-        "marks a total that was derived because nobody has published it.",
-        "Speed is a roofline estimate from data sheets: what a GPU can do at best. Reading the data may take longer.",
+        "was not run, and such estimates have not been compared with a GPU yet; a band shows how far they may be off.",
+        "A GPU gives what TensorFlow gets of the memory that its driver reports, not the marketed gigabytes; ~ "
+        "marks a derived total where none has been published.",
+        "Speed is a roofline estimate from data sheets: what a GPU can reach at best. Reading the data may take "
+        "longer.",
         "Prices are as published on the day given, of cards alone or of an hour on demand; older than "
-        f"{OLD_AFTER_DAYS} days, or without a date, they are marked old. Where nobody has told a price it is unknown.",
+        f"{OLD_AFTER_DAYS} days, or without a date, they are marked old. Missing prices are unknown.",
     ]
     dates = sorted({cost.price.date for option in options if (cost := cost_of(option, pay)) and cost.price.date})
     if dates:
-        lines.append(f"The prices counted here were seen from {dates[0]} to {dates[-1]}.")
-    return f"<h2>What stands behind the figures</h2><p><small>{for_html(' '.join(lines))}</small></p>"
+        lines.append(f"The prices used here date from {dates[0]} to {dates[-1]}.")
+    return f"<h2>How the figures were made</h2><p><small>{for_html(' '.join(lines))}</small></p>"

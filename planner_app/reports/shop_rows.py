@@ -1,4 +1,4 @@
-"""Offers as plain rows: for JSON, for a spreadsheet and for whatever else reads tables. What is not known is null."""
+"""Offers as plain rows for JSON and spreadsheets. Unknown values are null."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ def format_usd(usd: float) -> str:
 
 
 def format_rate(samples_per_second: float) -> str:
-    """Three digits, but none that are left out before the point: 0.512, 17.3, 1,277."""
+    """Three significant digits, but all digits before the point: 0.512, 17.3, 1,277."""
     return f"{samples_per_second:,.0f}" if samples_per_second >= 100 else f"{samples_per_second:.3g}"
 
 
@@ -88,15 +88,15 @@ def later_row(later: Later) -> dict[str, Any]:
 
 
 def later_text(later: Later) -> str:
-    """A sentence without its full stop."""
+    """A sentence without its period."""
     if later.why_not:
-        return f"{later.what}: the model can't be built so ({later.why_not.rstrip('.')})"
+        return f"{later.what}: the model can't be built with it ({later.why_not.rstrip('.')})"
     best = later.best
     if best is None:
-        return f"{later.what}: nothing within the limits carries it"
+        return f"{later.what}: nothing within the limits fits"
     prices = [f"{format_usd(best.hour.usd)} an hour"] if best.hour else []
     prices += [f"{format_usd(best.buy.usd)} to buy"] if best.buy else []
-    cost = " or ".join(prices) or "at a price that is not known"
+    cost = " or ".join(prices) or "at an unknown price"
     need = format_bytes(best.level.peak_bytes)
     called = f"{best.gpus} x {short_name(best.device)}"
     return f"{later.what}: {called}, {cost}, {need} on each GPU; {later.carrying:,} offers carry it"
@@ -115,7 +115,7 @@ def request_row(request: ShopRequest) -> dict[str, Any]:
 
 
 def as_json(request: ShopRequest, offers: Offers, options: Sequence[Option], front: Sequence[Option]) -> dict[str, Any]:
-    """`options` are those to be shown, in order."""
+    """`options` are those to show, in order."""
     return {
         "want": request_row(request),
         "options": [option_row(option, front) for option in options],
@@ -125,7 +125,7 @@ def as_json(request: ShopRequest, offers: Offers, options: Sequence[Option], fro
 
 
 def as_csv(options: Sequence[Option], front: Sequence[Option]) -> str:
-    """For spreadsheets: what is not known says so, since an empty cell counts as nought in a sum."""
+    """For spreadsheets: unknown values say so, since an empty cell would count as zero."""
     rows = [option_row(option, front) for option in options]
     return csv_text([*rows[:1], *(map(_cell, row.values()) for row in rows)])
 

@@ -1,4 +1,4 @@
-"""Offers for people: the best first, why the others can't, and what to know about the figures."""
+"""Offers as a table: best first, why the others don't fit, and notes on the figures."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ from planner_app.core.hardware.roofline import Source
 from planner_app.reports.shop_rows import UNKNOWN, format_rate, format_usd, later_text
 from planner_app.units import format_bytes
 
-NARROW = 110  # columns below which the less telling figures are left out
-WIDEST_NAME = 22  # of a column with names that are folded beyond
+NARROW = 110  # on fewer columns the less important figures are left out
+WIDEST_NAME = 22  # longer names are folded
 MOST_REASONS = 12
 MOST_NAMES = 6
 
@@ -111,9 +111,9 @@ def _legend(shown: Sequence[Option], front: Sequence[Option]) -> list[Text]:
     if not shown:
         return []
     lines = [
-        "needs: at the peak on each GPU; gives: what TensorFlow gets of it. Estimates, held against no GPU yet.",
-        "samples/s: a roofline estimate from data sheets (~), what a GPU can do at best; nothing was run.",
-        "prices: cards alone and as published, or an hour on demand; old: more than 90 days, or without a date.",
+        "needs: at the peak on each GPU; gives: what TensorFlow gets of it. Estimates, not yet compared with a GPU.",
+        "samples/s: a roofline estimate from data sheets (~), what a GPU can reach at best; nothing was run.",
+        "prices: cards alone and as published, or an hour on demand; old: more than 90 days old, or without a date.",
     ]
     if any(option is each for option in shown for each in front):
         lines.insert(0, "*: nothing else is both as cheap and as fast")

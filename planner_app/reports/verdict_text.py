@@ -1,4 +1,4 @@
-"""The verdict in words and colours: the same everywhere."""
+"""The verdict in words and colours, the same everywhere."""
 
 from rich.text import Text
 
@@ -10,7 +10,7 @@ STYLES = {Verdict.FITS: "green", Verdict.TIGHT: "yellow", Verdict.DOES_NOT_FIT: 
 
 
 def verdict_words(verdict: Verdict, level: Level, capacity_bytes: int) -> str:
-    """The verdict and by how much, for the worst case where that decides."""
+    """The verdict and its margin."""
     if verdict is Verdict.FITS:
         return f"fits, {format_bytes(capacity_bytes - level.high_bytes)} to spare at the high end"
     if verdict is Verdict.TIGHT:

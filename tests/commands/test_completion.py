@@ -106,7 +106,7 @@ def test_that_fish_offers_options_with_their_help(folder: Path):
         "max-input": "find the largest input that fits",
     }
     assert asked("plimsoll estimate --unc") == {
-        "--uncalibrated": "the estimate alone, whatever measurements have taught"
+        "--uncalibrated": "the plain estimate, without calibration by measurements"
     }
     assert set(asked("plimsoll sweep --devices 'NVIDIA T4,NVIDIA L4")) == {
         f"NVIDIA T4,NVIDIA {name}" for name in ("L4", "L40", "L40S")

@@ -81,7 +81,7 @@ def test_that_a_spreadsheet_with_a_slip_changes_nothing(no_users_file, tmp_path,
     prices = tmp_path / "prices.csv"
     prices.write_text("device,usd_per_hour,provider,date\nNVIDIA L4,nothing,our cloud,2026-01-01\n")
     assert main(["devices", "--import-prices", str(prices)]) == 1
-    assert "line 2: 'nothing' is no price in dollars" in capsys.readouterr().err
+    assert "line 2: 'nothing' is not a price in dollars" in capsys.readouterr().err
     assert not no_users_file.exists()
 
 

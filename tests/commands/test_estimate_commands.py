@@ -116,13 +116,13 @@ def test_that_where_nothing_fits_the_answer_is_none_and_3(run):
     assert answer(run, "max-batch", "--limit", "100KiB", code=3)["batch"] == 0
     code, out, _ = run("max-batch", DEMO, "--limit", "100KiB")
     assert code == 3
-    assert out.startswith("Not even one sample on each GPU fits: it needs ")
+    assert out.startswith("Not even one sample per GPU fits: it needs ")
 
 
 def test_that_the_largest_batch_is_told_to_people_too(run):
     code, out, _ = run("max-batch", DEMO, "--limit", "200MiB")
     assert code == 0
-    assert " samples per update at the most: " in out.splitlines()[0]
+    assert " samples per update at most: " in out.splitlines()[0]
     assert "fits up to " in out and ", tight up to " in out
     assert "as a multiple of 8" in out
     assert "as a power of two" in out
@@ -131,7 +131,7 @@ def test_that_the_largest_batch_is_told_to_people_too(run):
 def test_that_the_cpu_needs_a_limit(run):
     code, _, err = run("max-batch", DEMO)
     assert code == 1
-    assert "give one with --limit 8GiB" in err
+    assert "set one with --limit 8GiB" in err
 
 
 SWEEP = ("--batches", "1,8,12,16", "--gpus", "1,2", "--devices", "NVIDIA L4,24GiB")
@@ -187,12 +187,12 @@ def test_that_help_says_what_there_is(command, capsys):
     [
         (("--batch", "3", "--gpus", "4"), "A batch of 3 can't feed 4 GPUs in 1 steps: use at least 4."),
         (("--batch", "8", "--device", "Voodoo 2"), "Voodoo 2"),
-        (("--batch", "8", "--optimizer", "adamm"), '"adamm" is no optimizer of Keras'),
-        (("--batch", "8", "--optimizer", "sgd:momentum"), '"momentum" in optimizer "sgd:momentum" is no option'),
-        (("--batch", "8", "--set", "x"), "--set x: expected an input and its sizes"),
-        (("--batch", "8", "--set", "x=1,two"), "--set x=1,two: expected an input and its sizes"),
-        (("--batch", "8", "--set", "x=²"), "--set x=²: expected an input and its sizes"),
-        (("--batch", "8", "--set", "x=0"), "--set x=0: expected an input and its sizes"),
+        (("--batch", "8", "--optimizer", "adamm"), '"adamm" is not an optimizer of Keras'),
+        (("--batch", "8", "--optimizer", "sgd:momentum"), '"momentum" in optimizer "sgd:momentum" is not an option'),
+        (("--batch", "8", "--set", "x"), "--set x: expected an input and its size"),
+        (("--batch", "8", "--set", "x=1,two"), "--set x=1,two: expected an input and its size"),
+        (("--batch", "8", "--set", "x=²"), "--set x=²: expected an input and its size"),
+        (("--batch", "8", "--set", "x=0"), "--set x=0: expected an input and its size"),
     ],
 )
 def test_that_nonsense_gets_one_sentence(run, arguments, said):

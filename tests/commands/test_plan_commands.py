@@ -133,13 +133,13 @@ def test_that_check_finds_a_model_that_has_changed(run, one):
     for arguments in (("other/demo.plan.json",), (one, "--model", "other/demo.keras")):
         code, _, err = run("check", *arguments)
         assert code == 1
-        assert "is not the model that the plan was made for" in err
+        assert "has changed since the plan was made" in err
 
 
 def test_that_a_gpu_this_machine_does_not_have_is_said(run, one):
     code, _, err = run("check", one, "--gpu", "97")
     assert code == 1
-    assert "There is no GPU 97" in err
+    assert "This machine has no usable GPU 97" in err
 
 
 def test_that_a_tuner_learns_whether_a_trial_would_fit(folder, one):
@@ -158,8 +158,8 @@ def test_that_a_tuner_learns_whether_a_trial_would_fit(folder, one):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("plan", "demo.keras", "--batch", "16", "--gpus", "3", "--hosts", "a:1,b:1"), "can't be shared out evenly"),
-        (("plan", "demo.keras", "--batch", "16", "--gpus", "2", "--hosts", "a,b"), "is no address"),
+        (("plan", "demo.keras", "--batch", "16", "--gpus", "3", "--hosts", "a:1,b:1"), "can't be divided evenly"),
+        (("plan", "demo.keras", "--batch", "16", "--gpus", "2", "--hosts", "a,b"), "is not an address"),
         (("plan", "demo.keras", "--batch", "16", "--growth", "--limit", "8GiB"), "either a limit or growth"),
         (("plan", "demo.keras", "--batch", "16", "-o", "nowhere/plan.json"), "there is no folder 'nowhere'"),
         (("check", "nowhere.json"), "can't be read"),

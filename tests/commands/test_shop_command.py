@@ -131,7 +131,7 @@ def test_that_the_table_says_what_people_ask(run):
     assert "unknown" in out
     assert "roofline estimate" in out
     assert "can't carry it in any number" in out
-    assert "GiB a GPU (float32, 65,536 each), " in out
+    assert "GiB per GPU (float32, 65,536 each), " in out
 
 
 def test_that_a_spreadsheet_and_a_report_are_written(run, tmp_path):
@@ -165,16 +165,16 @@ def test_that_nothing_within_the_limits_is_exit_code_3(run):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--batch", "0"], "no whole number above zero"),
+        (["--batch", "0"], "is not a positive integer"),
         ([], "--batch"),
-        (["--batch", "8", "--precisions", "int8"], "'int8' is no precision"),
+        (["--batch", "8", "--precisions", "int8"], "'int8' is not a precision"),
         (["--batch", "8", "--precisions", ","], "at least one precision"),
-        (["--batch", "8", "--gpus", "0-4"], "no whole number above zero"),
+        (["--batch", "8", "--gpus", "0-4"], "is not a positive integer"),
         (["--batch", "8", "--gpus", "4-2"], "as in 1,2,4 or 1-16"),
         (["--batch", "8", "--gpus", "1-999999999"], "as in 1,2,4 or 1-16"),
-        (["--batch", "8", "--gpus", ","], "expected numbers of GPUs"),
-        (["--batch", "8", "--budget", "cheap"], "no amount of dollars"),
-        (["--batch", "8", "--budget", "inf"], "no amount of dollars"),
+        (["--batch", "8", "--gpus", ","], "expected GPU counts"),
+        (["--batch", "8", "--budget", "cheap"], "not a positive amount of dollars"),
+        (["--batch", "8", "--budget", "inf"], "not a positive amount of dollars"),
         (["--batch", "8", "--segment", "toaster"], "invalid choice"),
     ],
 )
@@ -189,7 +189,7 @@ def test_that_wrong_usage_is_told(capsys, arguments, why):
     ("arguments", "why"),
     [
         (["--devices", "L5"], "No device is called 'L5'"),
-        (["--devices", "cpu"], "no GPU to shop for"),
+        (["--devices", "cpu"], "shop compares GPUs only"),
         (["--devices", "NVIDIA L4", "--html", "/no/such/folder/report.html"], "can't be written"),
     ],
 )
@@ -218,4 +218,4 @@ def test_that_the_largest_picture_is_found(run):
 
 def test_that_max_input_wants_a_limit(run):
     code, _, err = run("max-input", DEMO, "--batch", "8")
-    assert (code, "has no limit of its own" in err) == (1, True)
+    assert (code, "has no memory limit of its own" in err) == (1, True)

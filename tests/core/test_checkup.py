@@ -56,12 +56,14 @@ def test_that_a_computer_that_has_everything_is_green_but_for_its_broken_gpu():
     assert found(FINE, "CUDA")[1] == "TensorFlow is built for CUDA 12.5.1 and cuDNN 9, and sees 1 GPU"
     assert found(FINE, "Free disk") == (State.FINE, "40 GiB")
     assert can_plan(findings)
-    assert summary(findings) == f"All that planning needs is there; 1 of {len(findings)} points are worth a look."
+    assert (
+        summary(findings) == f"Everything that planning needs is installed; 1 of {len(findings)} checks need attention."
+    )
 
 
 def test_that_a_missing_gpu_is_no_error():
     seen = replace(FINE, machine=ALONE, started=Started("2.21.0", "12.5.1", "9"))
-    assert found(seen, "NVIDIA driver") == (State.NOTE, f"{ALONE.sentence} Planning works without.")
+    assert found(seen, "NVIDIA driver") == (State.NOTE, f"{ALONE.sentence} Planning works without it.")
     assert found(seen, "CUDA")[0] is State.FINE
     assert can_plan(checkup(seen))
 
@@ -102,7 +104,7 @@ def test_that_another_release_is_a_note_and_another_python_is_not_enough():
     assert found(seen, "TensorFlow")[0] is State.NOTE
     assert found(seen, "Python") == (
         State.MISSING,
-        "/bin/python is Python 3.10.4: Plimsoll needs 3.11 to 3.13, install one.",
+        "/bin/python is Python 3.10.4: install Python 3.11 to 3.13.",
     )
 
 
@@ -119,7 +121,7 @@ def test_that_only_the_folder_of_workers_is_needed():
 def test_that_little_room_on_the_disk_is_said_with_the_folder():
     scarce = replace(FINE.folders[1], free_bytes=GIB // 4)
     state, text = found(replace(FINE, folders=(FINE.folders[0], scarce)), "Free disk")
-    assert (state, text) == (State.NOTE, "0.25 GiB are left for /cache: make room, 1 GiB is enough.")
+    assert (state, text) == (State.NOTE, "0.25 GiB are left for /cache: free at least 1 GiB.")
 
 
 def test_that_the_window_is_no_need_of_the_commands():

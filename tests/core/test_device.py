@@ -31,7 +31,7 @@ def test_that_a_custom_device_says_who_gave_its_size():
 
 
 def test_that_a_device_without_memory_is_refused_in_a_sentence():
-    with pytest.raises(DeviceError, match=r"0GiB can't have 0 bytes of memory: give a size such as 24GiB\."):
+    with pytest.raises(DeviceError, match=r"0GiB can't have 0 bytes of memory: use a size such as 24GiB\."):
         custom_device("0GiB", 0)
 
 
@@ -56,12 +56,12 @@ def test_that_geforce_cards_go_by_their_number(spelling):
 
 
 def test_that_a_name_that_leaves_a_choice_is_refused_with_the_choices():
-    with pytest.raises(DeviceError, match='leaves a choice: write "NVIDIA A100 40GB" or "NVIDIA A100 80GB"'):
+    with pytest.raises(DeviceError, match='is ambiguous: write "NVIDIA A100 40GB" or "NVIDIA A100 80GB"'):
         named("NVIDIA A100 40GB", "NVIDIA A100 80GB").find("A100")
 
 
 def test_that_a_name_two_devices_claim_is_refused():
-    with pytest.raises(DeviceError, match="leaves a choice"):
+    with pytest.raises(DeviceError, match="is ambiguous"):
         named("NVIDIA X1", "NVIDIA X2", aliases=("the card",)).find("the card")
 
 

@@ -57,8 +57,8 @@ def test_that_the_user_says_what_grows():
         ("image=N,3", "expected 3 sizes"),
         ("image=224,224,3", "with N for what grows"),
         ("image", "expected 3 sizes"),
-        ("image=N,N,x", "'x' is no size"),
-        ("image=N,N,0", "'0' is no size"),
+        ("image=N,N,x", "'x' is not a size"),
+        ("image=N,N,0", "'0' is not a size"),
     ],
 )
 def test_that_a_slip_is_told(text, why):
@@ -67,7 +67,7 @@ def test_that_a_slip_is_told(text, why):
 
 
 def test_that_what_grows_must_have_a_size():
-    with pytest.raises(SetupError, match="give a size with --set"):
+    with pytest.raises(SetupError, match="set it with --set"):
         parse_growth(["text=N"], [UNKNOWN])
 
 

@@ -66,7 +66,7 @@ def test_that_every_rung_has_the_same_batch_and_needs_less():
 def test_that_the_first_rung_is_the_first_that_fits():
     plan = planned(64, limit=20 * MIB)
     assert rungs(plan)[0] == (16, 4)
-    assert "does not fit at once: it is trained 16 at a time in 4 steps" in plan.warnings[0]
+    assert "does not fit at once: train it 16 at a time in 4 steps" in plan.warnings[0]
 
 
 def test_that_what_measurements_teach_counts_and_is_said():
@@ -97,7 +97,7 @@ def test_that_a_lower_precision_comes_last_and_only_if_it_is_allowed():
 
 def test_that_what_does_not_fit_says_how_much_is_missing():
     with pytest.raises(
-        DoesNotFit, match=r"A batch of 64 does not fit cpu: .* needs 4\.\d+ MiB, and TensorFlow gets 1\.00 MiB"
+        DoesNotFit, match=r"A batch of 64 does not fit cpu: .* needs 4\.\d+ MiB, but TensorFlow gets 1\.00 MiB"
     ):
         planned(64, limit=MIB)
 

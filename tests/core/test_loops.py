@@ -39,7 +39,7 @@ def test_that_shapes_are_explained():
 def test_that_a_leak_is_explained():
     growing = Leak(Verdict.GROWING, 2.0 * (1 << 20), 1.5 * (1 << 20), 2.5 * (1 << 20), 20 << 20)
     text = explain_leak(growing, room_bytes=GIB)
-    assert "grows by 2.00 MiB a step (1.50 MiB to 2.50 MiB with 95 % confidence)" in text
+    assert "grows by 2.00 MiB per step (1.50 MiB to 2.50 MiB with 95 % confidence)" in text
     assert "after 512 more steps" in text
     assert "does not grow" in explain_leak(Leak(Verdict.STEADY, 0.0, -1.0, 1.0, 0), per="fit")
     assert "measure more" in explain_leak(Leak(Verdict.UNCLEAR, 0.0, -1.0, 1.0, 0))

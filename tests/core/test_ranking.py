@@ -94,7 +94,7 @@ def test_that_limits_leave_out_what_is_beyond_and_what_is_not_known():
     assert set(names(kept(ALL, Filter(segments=frozenset({Segment.CONSUMER}))))) == {"Old"}
     assert set(names(kept(ALL, Filter(most_watts=250)))) == {"Cheap", "Unpriced"}
     assert set(names(kept(ALL, Filter(priced=Pay.CLOUD, fresh=True)))) == {"Cheap", "Dear"}
-    assert Filter(most_usd_an_hour=1.0).why_not(ranked(ALL)[-1]) == "its price an hour is not known"
+    assert Filter(most_usd_an_hour=1.0).why_not(ranked(ALL)[-1]) == "its price an hour is unknown"
 
 
 def test_that_headroom_is_what_is_left():

@@ -54,8 +54,8 @@ def test_that_a_refusal_says_what_is_needed_and_what_is_given():
     l4 = find_device("NVIDIA L4")
     offers = offered(wanted(400, counts=(1, 2)), l4)
     assert [refusal.sentence for refusal in offers.refusals] == [
-        "needs 40.1 GiB a GPU (float32, 400 each), L4 gives 20.4 GiB",
-        "needs 20.5 GiB a GPU with 2 of them (float32, 200 each), L4 gives 20.4 GiB",
+        "needs 40.1 GiB per GPU (float32, 400 each), L4 gives 20.4 GiB",
+        "needs 20.5 GiB per GPU with 2 of them (float32, 200 each), L4 gives 20.4 GiB",
     ]
     (nearest,) = offers.why_not()
     assert nearest.gpus == 2
@@ -99,7 +99,7 @@ def test_that_what_measurements_teach_of_a_device_counts_for_it_and_is_said():
 
 def test_that_a_want_without_a_choice_is_refused():
     for nothing in ({"counts": ()}, {"counts": (0, 1)}, {"most_accumulate": 0}):
-        with pytest.raises(SetupError, match="expected at least one precision, and numbers above zero"):
+        with pytest.raises(SetupError, match="expected at least one precision, and positive numbers"):
             wanted(8, **nothing)
     with pytest.raises(SetupError):
         ShopRequest(Setup(batch=8), precisions=())
@@ -125,7 +125,7 @@ def test_that_half_precision_never_needs_more_than_float32():
 def test_that_a_card_without_bfloat16_is_refused_or_trains_in_the_next():
     turing = card(capability=(7, 5))
     (refusal,) = offered(wanted(8, Precision.MIXED_BFLOAT16, counts=(1,)), turing).refusals
-    assert refusal.sentence == ("X1 has no bfloat16 (compute capability 7.5, it came with 8.0): allow mixed_float16")
+    assert refusal.sentence == ("X1 has no bfloat16 (compute capability 7.5, it needs 8.0): allow mixed_float16")
     either = wanted(8, Precision.MIXED_BFLOAT16, Precision.MIXED_FLOAT16, counts=(1,))
     assert only(offered(either, turing)).setup.precision is Precision.MIXED_FLOAT16
 
@@ -154,7 +154,7 @@ def test_that_without_leave_nothing_is_accumulated():
 
 def test_that_a_refusal_tells_what_the_most_steps_would_need():
     (refusal,) = offered(wanted(4000, counts=(1,), most_accumulate=8), CARD).refusals
-    assert refusal.sentence == "needs 50.3 GiB a GPU (float32, 500 each in 8 steps), X1 gives 21.9 GiB"
+    assert refusal.sentence == "needs 50.3 GiB per GPU (float32, 500 each in 8 steps), X1 gives 21.9 GiB"
 
 
 def test_that_a_batch_that_fits_is_not_accumulated():
@@ -163,7 +163,7 @@ def test_that_a_batch_that_fits_is_not_accumulated():
 
 def test_that_accumulation_over_several_gpus_is_noted():
     option = only(offered(wanted(800, counts=(2,), most_accumulate=8), CARD))
-    assert any("can't add up gradients" in note for note in option.notes)
+    assert any("can't accumulate gradients" in note for note in option.notes)
 
 
 # XLA, slices, cards that can't be used.

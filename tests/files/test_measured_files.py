@@ -148,7 +148,7 @@ def test_that_what_was_learnt_goes_to_another_machine(tmp_path):
     here.add(SAMPLE, device="NVIDIA L4", **ABOUT)
     there.add(replace(SAMPLE, model_sha256="theirs"), device="NVIDIA L4", **ABOUT)
     assert here.export(file) == 1
-    (taken,) = there.take_in(file)
+    (taken,) = there.import_file(file)
     assert {sample.model_sha256 for sample in taken.samples} == {"abc", "theirs"}
     assert there.all() == (taken,)
 
@@ -161,7 +161,7 @@ def test_that_what_is_no_calibration_is_refused_and_in_the_folder_passed_over(tm
     store = Calibrations(tmp_path)
     assert store.all() == ()
     with pytest.raises(PlannerError, match=r"(does not hold|has no) calibrations"):
-        store.take_in(tmp_path / "broken.json")
+        store.import_file(tmp_path / "broken.json")
     store.add(SAMPLE, device="cpu", **ABOUT)
     assert len(store.all()) == 1
 

@@ -69,7 +69,7 @@ def test_that_what_the_user_s_file_said_before_stays(take_over):
     ("text", "why"),
     [
         ("device,usd,provider,date\nL40X,1,me,2026-11-01\n", "line 2: No device is called 'L40X'"),
-        ("device,usd,provider,date\nA100,1,me,2026-11-01\n", "leaves a choice"),
+        ("device,usd,provider,date\nA100,1,me,2026-11-01\n", "is ambiguous"),
         ("device,usd,provider,date\nL4,0,me,2026-11-01\n", "line 2: '0' is not a price in dollars"),
         ("device,usd,provider,date\nL4,free,me,2026-11-01\n", "'free' is not a price"),
         ("device,usd,provider,date\nL4,nan,me,2026-11-01\n", "'nan' is not a price"),
@@ -81,10 +81,10 @@ def test_that_what_the_user_s_file_said_before_stays(take_over):
         ("device,usd,provider,date\nL4,5,,2026-11-01\n", "provider is empty"),
         ("device,usd,usd_per_hour,provider,date\nL4,5,1,me,2026-11-01\n", "one of usd_per_hour and usd"),
         ("device,usd,provider,date\nA40 ECC off,5,me,2026-11-01\n", "the price of the card itself"),
-        ("gpu,price\nL4,5\n", "must name columns out of device"),
-        ("", "must name columns"),
+        ("gpu,price\nL4,5\n", "must be a header with device"),
+        ("", "must be a header"),
         ("device,usd,provider,date\n", "has no prices"),
-        ("\x00\x01", "must name columns|no table"),
+        ("\x00\x01", "must be a header|not a CSV"),
     ],
 )
 def test_that_a_slip_is_told_and_nothing_is_taken_over(take_over, text, why):

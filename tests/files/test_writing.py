@@ -220,7 +220,7 @@ def test_that_what_can_t_be_kept_is_told_once(tmp_path: Path):
     for _ in range(3):
         assert not keep(tmp_path / "file" / "cache" / "entry", b"")
     assert (
-        unkept() == f"Nothing can be kept in {tmp_path}/file/cache: not a directory. It is worked out anew next time."
+        unkept() == f"Nothing can be saved in {tmp_path}/file/cache: not a directory. It will be recomputed next time."
     )
     assert unkept() == ""
     assert why_not(tmp_path / "file" / "cache") == "not a directory"

@@ -50,7 +50,7 @@ def test_that_eight_gpus_are_told_apart(nvml):
 def test_that_a_driver_without_a_gpu_is_a_state(nvml):
     machine = look(nvml, "gpus 0")
     assert (machine.driver, machine.gpus) == (Driver.FINE, ())
-    assert machine.sentence == "The NVIDIA driver runs, but finds no GPU."
+    assert machine.sentence == "The NVIDIA driver is running, but finds no GPU."
 
 
 def test_that_a_machine_without_a_driver_is_a_state():
@@ -67,7 +67,7 @@ def test_that_a_machine_without_a_driver_is_a_state():
         (9, Driver.NOT_LOADED, "installed but not loaded"),
         (18, Driver.MISMATCH, "restart the machine"),
         (4, Driver.NO_PERMISSION, "ask for access"),
-        (UNKNOWN_ERROR, Driver.BROKEN, "does not answer (Unknown Error): see what nvidia-smi says."),
+        (UNKNOWN_ERROR, Driver.BROKEN, "does not answer (Unknown Error): run nvidia-smi for details."),
     ],
 )
 def test_that_a_driver_in_trouble_is_a_state_with_a_sentence(nvml, code, driver, words):

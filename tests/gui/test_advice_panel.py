@@ -100,7 +100,7 @@ def test_that_the_list_keeps_up_while_it_costs_no_trace_and_says_so_when_it_does
     wait(lambda: not panel.values.stale)
     assert f"{TOO_MUCH + 64:,}" in panel.values.asked
     session.choose_setup(optimizer=replace(session.choice.setup.optimizer, name="lion"))
-    assert panel.values.stale and "work it out again" in view.note.text()
+    assert panel.values.stale and "get advice again" in view.note.text()
     QTest.qWait(700)
     wait(lambda: not panel.busy)
     assert panel.values.stale and view.work.isEnabled()
@@ -132,4 +132,4 @@ def test_that_a_device_without_limit_is_a_sentence(session: Session, panel: Advi
     session.choose(lambda choice: replace(choice, device=find_device("cpu")))
     view.work.click()
     wait(lambda: not panel.busy)
-    assert "no limit of its own" in view.doing.text()
+    assert "no memory limit of its own" in view.doing.text()

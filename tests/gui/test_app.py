@@ -227,7 +227,7 @@ def test_that_a_broken_settings_file_is_set_aside_and_said(tmp_path: Path):
 
 def test_that_a_folder_that_can_t_be_written_is_a_notice(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    assert "can't be kept" in SettingsFile(tmp_path / "file" / "settings.json").write(Settings())
+    assert "can't be saved" in SettingsFile(tmp_path / "file" / "settings.json").write(Settings())
 
 
 def test_that_recent_files_are_at_most_nine_and_none_twice():

@@ -129,7 +129,7 @@ def test_that_who_is_not_listed_is_told_why(panel: HardwarePresenter, view: Hard
     choose(view.filters.segment, Segment.EDGE)
     view.filters.budget.setValue(0.01)
     reasons = dict(panel.values.reasons)
-    assert "carries it, but" in reasons["H200 SXM"]
+    assert "fits, but" in reasons["H200 SXM"]
     view.why.click()
     assert view.reasons.isVisible() and not view.table.isVisible()
     assert view.reasons_model.rowCount() == len(panel.values.reasons)

@@ -21,12 +21,12 @@ from planner_app.gui.settings import SettingsFile
 
 LINK = re.compile(r"\]\(([^)#]+)")
 NO_DRIVER = (
-    "This machine has no NVIDIA driver: estimate for a GPU of the list, measure on the CPU, or measure on the machine "
-    "that has the GPU. Planning works without."
+    "This machine has no NVIDIA driver: estimate for a GPU of the list, measure on the CPU, or measure on a machine "
+    "with a GPU. Planning works without it."
 )
 NO_COMPILER = (
     "The compile check needs JAX's compiler for CUDA (jax is not installed): get it with pip install "
-    '"plimsoll[xla-gpu]" (Linux only; no GPU is needed). Planning works without.'
+    '"plimsoll[xla-gpu]" (Linux only; no GPU is needed). Planning works without it.'
 )
 GUARDS = (
     "around the process that reads model files: reads only its libraries and the model, writes only its own folder "
@@ -35,7 +35,7 @@ GUARDS = (
 FOUND = (
     Finding("Python", State.FINE, "3.11.7, /home/me/.venv/bin/python"),
     Finding("TensorFlow", State.FINE, "2.21.0"),
-    Finding("Keras", State.FINE, "3.15.1; tf_keras 2.21.0 for models of Keras 2"),
+    Finding("Keras", State.FINE, "3.15.1; tf_keras 2.21.0 for Keras 2 models"),
     Finding("Sandbox", State.FINE, GUARDS),
     Finding("Temporary folder", State.FINE, "/tmp"),
     Finding("Cache", State.FINE, "/home/me/.cache/plimsoll/traces"),
@@ -44,7 +44,9 @@ FOUND = (
     Finding("Free disk", State.FINE, "74 GiB"),
     Finding("Window", State.FINE, "Qt 6.11.3 on xcb"),
     Finding("NVIDIA driver", State.NOTE, NO_DRIVER),
-    Finding("CUDA", State.FINE, "TensorFlow is built for CUDA 12.5.1 and cuDNN 9; no GPU is here to need them"),
+    Finding(
+        "CUDA", State.FINE, "TensorFlow is built for CUDA 12.5.1 and cuDNN 9; this computer has no GPU to need them"
+    ),
     Finding("Compile check", State.NOTE, NO_COMPILER),
 )
 
@@ -145,7 +147,7 @@ def test_that_this_computer_is_looked_at_in_the_background(app: App, tmp_path: P
     wait(lambda: view.again.isEnabled())
     text = view.paper.toPlainText()
     assert "libtensorflow_cc.so.2 is gone" in text and "offscreen" in text
-    assert view.told.text() == "Planning does not work yet: TensorFlow."
+    assert view.summary.text() == "Planning does not work yet: TensorFlow."
     view.copy.click()
     assert "✗ TensorFlow: 2.21.0 is installed but can't be used" in QGuiApplication.clipboard().text()
     view.close()

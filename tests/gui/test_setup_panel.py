@@ -34,10 +34,8 @@ def type_into(field: QWidget, text: str) -> None:
 
 
 def test_that_how_a_batch_is_shared_out_is_said():
-    assert each_text(Setup(batch=64)) == "All of it at once, on one GPU."
-    assert each_text(Setup(batch=64, gpus=2, accumulate=4)).startswith(
-        "8 at a time on each GPU, shared out over 2 GPUs"
-    )
+    assert each_text(Setup(batch=64)) == "The whole batch at once, on one GPU."
+    assert each_text(Setup(batch=64, gpus=2, accumulate=4)).startswith("8 at a time on each GPU, divided among 2 GPUs")
 
 
 def test_that_a_batch_typed_in_is_chosen(session: Session, view: SetupView):

@@ -114,9 +114,9 @@ def test_that_a_cancelled_measurement_ends_at_once_and_leaves_the_panel_ready(
 @pytest.mark.parametrize(
     ("place", "limit", "kind", "sentence"),
     [
-        ("moon", "", Kind.SETUP, "no place to measure on"),
-        ("cpu", "much", Kind.SETUP, "no amount of memory"),
-        ("cpu", "", Kind.LARGEST, "fill in a limit"),
+        ("moon", "", Kind.SETUP, "not a place to measure on"),
+        ("cpu", "much", Kind.SETUP, "not an amount of memory"),
+        ("cpu", "", Kind.LARGEST, "enter one, as in 8GiB"),
     ],
 )
 def test_that_what_makes_no_sense_is_said_beside_the_button(

@@ -107,7 +107,7 @@ def test_that_a_missing_tensorflow_says_what_to_install(ask):
 
 
 def test_that_an_answer_of_another_type_is_an_error():
-    with pytest.raises(WorkerError, match="not what was asked for"):
+    with pytest.raises(WorkerError, match="does not match the request"):
         result_of(Job(Do(what="prints"), command=COMMAND), int)
 
 

@@ -17,12 +17,12 @@ def limits(seconds: float = 30, memory_bytes: int = GIB, silence_seconds: float 
 
 def test_that_a_child_that_runs_too_long_is_stopped(ask):
     failed = ask("sleeps", limits=limits(seconds=0.7))[-1]
-    assert failed.reason == "The worker ran longer than the 0.7 s it was given and was stopped."
+    assert failed.reason == "The worker ran longer than the 0.7 s it was allowed and was stopped."
 
 
 def test_that_a_child_that_says_nothing_is_taken_to_hang(ask):
     failed = ask("holds_the_lock", limits=limits(silence_seconds=0.7))[-1]
-    assert failed.reason == "The worker said nothing for 0.7 s: it hangs, and was stopped."
+    assert failed.reason == "The worker sent nothing for 0.7 s: it hung and was stopped."
 
 
 def test_that_a_child_that_reports_may_take_its_time(ask):
@@ -36,7 +36,7 @@ def test_that_a_stopped_child_is_taken_to_hang(ask):
 
 def test_that_a_child_that_takes_too_much_memory_is_stopped(ask):
     failed = ask("eats_memory", limits=limits(memory_bytes=200 * MIB))[-1]
-    assert failed.reason == "The worker needed more than the 200 MiB it was given and was stopped."
+    assert failed.reason == "The worker needed more than the 200 MiB it was allowed and was stopped."
 
 
 def test_that_memory_of_what_a_child_started_counts(ask):

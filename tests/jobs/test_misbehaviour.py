@@ -43,7 +43,7 @@ def test_that_children_killed_at_random_moments_leave_one_event_each(children, a
 
 def test_that_an_exit_without_an_answer_says_the_code_and_keeps_the_last_words(ask):
     failed = ask(command=raw("sys.stderr.write('last words'); sys.stderr.flush(); os._exit(5)"))[-1]
-    assert failed.reason == "The worker ended with exit code 5 before it had an answer."
+    assert failed.reason == "The worker ended with exit code 5 before it answered."
     assert failed.detail == "last words"
 
 
@@ -77,7 +77,7 @@ def test_that_garbage_is_refused(ask):
 def test_that_an_event_of_an_unknown_kind_or_with_wrong_fields_is_refused(ask):
     for event in ({"type": "Exploded"}, {"type": "Progress", "done": "1", "of": 2, "text": ""}):
         failed = ask(command=raw(f"say(started + '''{msgspec.json.encode(event).decode()}''' + '\\n'); time.sleep(60)"))
-        assert "no event" in failed[-1].reason
+        assert "not an event" in failed[-1].reason
 
 
 def test_that_an_answer_before_the_child_is_ready_is_refused(ask):

@@ -122,16 +122,16 @@ def test_that_a_comparison_is_a_table_for_people(measured, run):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("measure", MODEL, "--batch", "8", "--on", "tpu"), "is no place to measure on"),
-        (("measure", MODEL, "--batch", "8", "--on", "gpu:0", "--gpus", "2"), "don't go together"),
-        (("measure", MODEL, "--batch", "8", "--limit", "lots"), "is no amount of memory"),
+        (("measure", MODEL, "--batch", "8", "--on", "tpu"), "is not a place to measure on"),
+        (("measure", MODEL, "--batch", "8", "--on", "gpu:0", "--gpus", "2"), "contradict each other"),
+        (("measure", MODEL, "--batch", "8", "--limit", "lots"), "is not an amount of memory"),
         (("measure", MODEL, "--batch", "8", "--limit", "1MiB"), "too little for TensorFlow itself"),
         (("measure", MODEL, "--batch", "8", "-o", "/nowhere/at/all.json"), "there is no folder"),
         (("measure", "missing.keras", "--batch", "8"), "missing.keras"),
-        (("calibrate",), "Name the model and what was measured"),
-        (("calibrate", MODEL), "Name the model and what was measured"),
+        (("calibrate",), "Name a model and its measurement"),
+        (("calibrate", MODEL), "Name a model and its measurement"),
         (("calibrate", "--import", "missing.json"), "can't be read"),
-        (("max-batch", MODEL, "--measured"), "give one with --limit 8GiB"),
+        (("max-batch", MODEL, "--measured"), "set one with --limit 8GiB"),
     ],
 )
 def test_that_nonsense_gets_one_sentence(run, arguments, said):

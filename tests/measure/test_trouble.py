@@ -131,7 +131,7 @@ def test_that_a_gpu_that_tensorflow_does_not_find_is_said_to_lack_its_libraries(
     ("machine", "index", "words"),
     [
         (Machine(Driver.MISSING, "This machine has no NVIDIA driver: ..."), 0, "no NVIDIA driver"),
-        (Machine(Driver.FINE, "The NVIDIA driver runs, but finds no GPU."), 0, "finds no GPU"),
+        (Machine(Driver.FINE, "The NVIDIA driver is running, but finds no GPU."), 0, "finds no GPU"),
         (Machine(Driver.FINE, gpus=(Gpu(0), Gpu(1))), 2, "There is no GPU 2: this machine's are 0 to 1"),
         (Machine(Driver.FINE, gpus=(Gpu(0),)), 1, "this machine has one, gpu:0"),
         (Machine(Driver.FINE, gpus=(Gpu(0, Health.LOST, "GPU 0 has fallen off the bus."),)), 0, "fallen off"),

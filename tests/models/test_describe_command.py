@@ -164,7 +164,7 @@ def test_that_the_app_without_a_screen_is_a_sentence(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     done = plimsoll()
     assert done.returncode == 1
-    assert "There is no screen to open the app on" in done.stderr
+    assert "The app needs a screen" in done.stderr
 
 
 def test_that_the_version_is_told():

@@ -91,4 +91,6 @@ def test_that_no_python_at_all_gets_one_sentence(tmp_path: Path):
     make_launcher(tmp_path / "path" / "python3", {})
     done = run("describe", DEMO)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("plimsoll: No Python with TensorFlow 2.21 was found: make one with `python3 -m venv ")
+    assert done.stderr.startswith(
+        "plimsoll: No Python with TensorFlow 2.21 was found: create one with `python3 -m venv "
+    )

@@ -114,18 +114,18 @@ def test_that_a_python_of_another_age_is_told_so(tmp_path):
     said = '{"executable": "/opt/python", "prefix": "/opt", "version": "3.10.4", "packages": {}}'
     there = make_program(tmp_path / "python", f"echo '{probe.MARK}{said}'")
     problem = python.check(str(there)).problem
-    assert problem.startswith("/opt/python is Python 3.10.4, and TensorFlow 2.21 runs in Python 3.11 to 3.13: choose")
+    assert problem.startswith("/opt/python is Python 3.10.4, but TensorFlow 2.21 needs Python 3.11 to 3.13: choose")
 
 
 @pytest.mark.parametrize(
     ("shell", "said"),
     [
-        ("echo hello", "does not answer as a Python does"),
-        ("exit 3", "does not answer as a Python does"),
-        ("while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done", "does not answer as a Python does"),
-        (f"echo '{probe.MARK}[1]'", "does not answer as a Python does"),
-        (f"echo '{probe.MARK}'", "does not answer as a Python does"),
-        ("/bin/sleep 600 & /bin/sleep 600", "did not say what it is within 1 s"),
+        ("echo hello", "does not behave like a Python"),
+        ("exit 3", "does not behave like a Python"),
+        ("while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done", "does not behave like a Python"),
+        (f"echo '{probe.MARK}[1]'", "does not behave like a Python"),
+        (f"echo '{probe.MARK}'", "does not behave like a Python"),
+        ("/bin/sleep 600 & /bin/sleep 600", "did not answer within 1 s"),
     ],
 )
 def test_that_what_is_no_python_is_told_apart_and_left_behind_nowhere(children, tmp_path, shell, said):

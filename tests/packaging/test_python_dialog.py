@@ -82,7 +82,7 @@ def test_that_a_python_is_checked_before_it_can_be_chosen_and_then_kept(app, qtb
     good = make_environment(tmp_path / "good", GOOD)
     named(view, good)
     qtbot.waitUntil(lambda: usable(view), timeout=PATIENCE_MS)
-    assert view.answer.text().startswith(f"This will do: {good} has Python 3.")
+    assert view.answer.text().startswith(f"This one works: {good} has Python 3.")
     view.buttons.accepted.emit()
     assert chosen_python() == str(good) == app.settings.python
     assert app.session.opening == str(DEMO)  # which could not be opened before
@@ -95,9 +95,9 @@ def test_that_a_python_that_was_found_is_chosen_by_a_click(app, qtbot: QtBot, tm
     view = dialog(app)
     qtbot.waitUntil(lambda: view.found.count() == 1, timeout=PATIENCE_MS)
     view.found.itemClicked.emit(view.found.item(0))
-    qtbot.waitUntil(lambda: usable(view) and "This will do" in view.answer.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: usable(view) and "This one works" in view.answer.text(), timeout=PATIENCE_MS)
     assert view.chosen_path() == str(tmp_path / "path" / "python3 environment" / "bin" / "python")
     view.alone.setChecked(True)
-    qtbot.waitUntil(lambda: f"This will do: {python.sys.executable} has" in view.answer.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: f"This one works: {python.sys.executable} has" in view.answer.text(), timeout=PATIENCE_MS)
     view.buttons.accepted.emit()
     assert chosen_python() == ""

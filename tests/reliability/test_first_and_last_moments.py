@@ -86,7 +86,7 @@ def test_that_a_pipe_nobody_writes_into_is_not_waited_for(command, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     done = shell(f"{command} {tmp_path / 'pipe'}")
     assert done.returncode == 1
-    assert "nobody writes into it" in one_line(done.stderr)
+    assert "nothing is writing to it" in one_line(done.stderr)
 
 
 def test_that_a_plan_can_come_through_a_pipe(tmp_path):

@@ -27,8 +27,8 @@ def test_that_with_a_home_that_can_t_be_written_all_works_and_is_said_once(read_
     assert done.returncode == 0
     assert '"peak_bytes"' in done.stdout
     told = one_line(done.stderr)
-    assert told == f"Nothing can be kept in {read_only}/.cache/plimsoll/traces: permission denied. " + (
-        "It is worked out anew next time."
+    assert told == f"Nothing can be saved in {read_only}/.cache/plimsoll/traces: permission denied. " + (
+        "It will be recomputed next time."
     )
     assert list(read_only.iterdir()) == []
 
@@ -37,7 +37,7 @@ def test_that_the_app_starts_with_a_home_that_can_t_be_written(read_only: Path, 
     picture = tmp_path / "window.png"
     done = plimsoll("--picture", picture, HOME=str(read_only))
     assert done.returncode == 0
-    assert "The settings can't be kept" in one_line(done.stderr)
+    assert "The settings can't be saved" in one_line(done.stderr)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -56,7 +56,7 @@ def test_that_an_account_without_a_home_makes_no_folder_anywhere(tmp_path: Path,
     assert plimsoll("calibrate", "--list", unset="HOME", **nobody).returncode == 0
     done = plimsoll("--picture", tmp_path / "window.png", unset="HOME", **nobody)
     assert done.returncode == 0
-    assert one_line(done.stderr) == "Nothing can be kept: no home folder is known, set HOME."
+    assert one_line(done.stderr) == "Nothing can be saved because the home folder is unknown: set HOME."
     assert list((tmp_path / "here").iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""`plimsoll advise MODEL --batch 64 --device "NVIDIA L4"`: what to change so that it fits, the cheapest first."""
+"""`plimsoll advise MODEL --batch 64 --device "NVIDIA L4"`: what to change so that it fits, cheapest first."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -21,7 +21,7 @@ from planner_app.planner.opening import describe_model
 from planner_app.reports.advise_text import SoFar, show
 from planner_app.reports.dicts import advice_dict
 
-HELP = "say what to change so that it fits"
+HELP = "suggest changes that make a setup fit"
 
 
 def add(parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`plimsoll describe MODEL`: layers, shapes, parameters and warnings, without reading a weight."""
+"""`plimsoll describe MODEL`: layers, shapes, parameters and warnings, without reading any weights."""
 
 from argparse import ArgumentParser, Namespace
 

@@ -1,4 +1,4 @@
-"""`plimsoll devices --search L4`: the devices that are known, what they report and what TensorFlow gets of it."""
+"""`plimsoll devices --search L4`: the known devices, the memory they report and how much of it TensorFlow gets."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -23,21 +23,24 @@ from planner_app.files.devices.catalogue import catalogue, schema, user_file
 from planner_app.files.devices.prices import keep_prices, read_prices
 from planner_app.units import format_bytes
 
-HELP = "list the devices that are known"
+HELP = "list the known devices"
 UNKNOWN = "-"
-NARROW = 100  # columns below which only names and memory are shown
+NARROW = 100  # on fewer columns only names and memory are shown
 
 
 def add(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--search", metavar="TEXT", default="", help="only devices with these words in name, architecture or segment"
+        "--search",
+        metavar="TEXT",
+        default="",
+        help="only devices with these words in their name, architecture or segment",
     )
     parser.add_argument(
         "--import-prices",
         metavar="FILE.csv",
-        help="take prices over into your own list: device,usd_per_hour,usd,provider,date,note",
+        help="add prices to your own list, from columns device,usd_per_hour,usd,provider,date,note",
     )
-    parser.add_argument("--schema", action="store_true", help="the JSON Schema of a list of devices of your own")
+    parser.add_argument("--schema", action="store_true", help="print the JSON Schema of your own device list")
     arguments.add_json(parser)
 
 
@@ -52,8 +55,8 @@ def run(options: Namespace) -> int:
         found = tuple(device for device in found if device.slice_of is None)
     if not found:
         raise DeviceError(
-            f"No device has {options.search!r} in its name, architecture or segment: try fewer words, give the memory "
-            f"itself (--device 24GiB), or add the device to {user_file()}."
+            f"No device has {options.search!r} in its name, architecture or segment: try fewer words, give a memory "
+            f"size (--device 24GiB), or add the device to {user_file()}."
         )
     if options.json:
         terminal.write_json({"devices": [as_json(device) for device in found]})
@@ -68,13 +71,13 @@ def _import(path: Path) -> int:
     keep_prices(lines, users)
     catalogue.cache_clear()
     names = dict.fromkeys(line.device.name for line in lines)
-    told = f"{len(lines)} prices of {len(names)} devices are in {users} now: {', '.join(names)}"
+    told = f"Added {len(lines)} prices of {len(names)} devices to {users}: {', '.join(names)}"
     terminal.output().print(Text(told))
     return 0
 
 
 def as_json(device: Device) -> dict[str, Any]:
-    """All that is known, with its sources; what is not known is null."""
+    """Everything known about the device, with sources; unknown values are null."""
     known = {field.name: getattr(device, field.name) for field in fields(device)}
     known["provenance"] = dict(device.provenance)
     built: dict[str, Any] = msgspec.to_builtins(known)
@@ -93,9 +96,7 @@ def show(devices: tuple[Device, ...], console: Console) -> None:
         table.add_row(Text(device.name.removeprefix("NVIDIA ")), *_memory(device), *(_rest(device) if wide else ()))
     console.print(table)
     if any(device.total_is_derived for device in devices):
-        console.print(
-            Text("\n~ derived from the marketed size: nobody has told us what the driver reports", style="dim")
-        )
+        console.print(Text("\n~ derived from the marketed size: what the driver reports is unknown", style="dim"))
     if not any(device.slice_of for device in devices):
         console.print(Text("MIG slices: plimsoll devices --search mig", style="dim"))
 

@@ -1,4 +1,4 @@
-"""`plimsoll estimate MODEL --batch 32 --device "NVIDIA L4"`: how much memory one setup needs, of what and whose."""
+"""`plimsoll estimate MODEL --batch 32 --device "NVIDIA L4"`: how much memory one setup needs, and what for."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -10,7 +10,7 @@ from planner_app.commands.options.setup import add_device, add_setup, device_of,
 from planner_app.reports.dicts import estimate_dict
 from planner_app.reports.estimate_table import show
 
-HELP = "estimate the memory of one way to train"
+HELP = "estimate the memory of one setup"
 
 
 def add(parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`plimsoll max-batch MODEL --device "NVIDIA L4"`: the largest batch that fits: solved, or tried out (--measured)."""
+"""`plimsoll max-batch MODEL --device "NVIDIA L4"`: the largest batch that fits, estimated or measured (--measured)."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -54,28 +54,30 @@ def run(options: Namespace) -> int:
 def _text(found: Largest, *, sure: bool) -> Text:
     limit, peak = format_bytes(found.capacity_bytes), format_bytes(found.level.peak_bytes)
     if not found.batch:
-        return Text(f"Not even one sample on each GPU fits: it needs {peak}, TensorFlow gets {limit}.", style="red")
+        return Text(f"Not even one sample per GPU fits: it needs {peak}, TensorFlow gets {limit}.", style="red")
     plain = "not bold default"
-    counted = found.surely if sure else found.counting_tight
+    counted = found.sure if sure else found.counting_tight
     text = Text(
-        f"{counted.batch * found.share}", style="bold green" if counted.batch == found.surely.batch else "bold yellow"
+        f"{counted.batch * found.share}", style="bold green" if counted.batch == found.sure.batch else "bold yellow"
     )
     each = " on each GPU" if found.setup.gpus > 1 else ""
     if sure:
-        text.append(" samples per update surely fit: even the high end of the band is within ", style=plain)
+        text.append(" samples per update are sure to fit: even the high end of the band is within ", style=plain)
         text.append(f"the {limit} that TensorFlow gets{each}", style=plain)
     else:
-        text.append(f" samples per update at the most: {peak} of {limit} expected{each}", style=plain)
+        text.append(f" samples per update at most: {peak} of {limit} expected{each}", style=plain)
     if found.share > 1:
         text.append(f", {counted.batch} at a time", style=plain)
     faint = "not bold dim default"
     rounded = f"\nas a multiple of 8{each} {counted.multiple_of_8 * found.share}, "
     text.append(f"{rounded}as a power of two {counted.power_of_2 * found.share}", style=faint)
     if counted.bound:
-        text.append("\nmore was not tried: memory hardly grows with the batch", style=faint)
+        text.append("\nlarger batches were not tried: memory hardly grows with the batch", style=faint)
     text.append(f"\nfits up to {found.sure_batch}, tight up to {found.batch}", style=faint)
     if found.level.source is Source.COMPILER:
-        text.append("\nthe compiler's own figures: this batch and one more were compiled", style=faint)
+        text.append(
+            "\nthese are the compiler's own figures: this batch and the next larger one were compiled", style=faint
+        )
     if found.calibrated:
         text.append(f"\n{found.calibrated}", style=faint)
     for warning in found.warnings:

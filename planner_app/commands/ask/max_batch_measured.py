@@ -1,4 +1,4 @@
-"""`plimsoll max-batch MODEL --measured --on cpu --limit 8GiB`: the largest batch that fits, tried out."""
+"""`plimsoll max-batch MODEL --measured --on cpu --limit 8GiB`: the largest batch that fits, found by training steps."""
 
 import sys
 import time
@@ -32,16 +32,16 @@ DOES_NOT_FIT = 3
 
 
 def add(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("measured: real training steps, a fresh process for every try")
-    group.add_argument("--measured", action="store_true", help="try batches out, beginning with the estimate")
+    group = parser.add_argument_group("measured: real training steps, a new process for each try")
+    group.add_argument(
+        "--measured", action="store_true", help="run training steps to find the batch, starting from the estimate"
+    )
     group.add_argument("--on", default="cpu", metavar="PLACE", help="gpu:0, several as gpu:0,1, or cpu (default)")
     add_order(group)
-    group.add_argument(
-        "--processes", type=positive, default=1, metavar="N", help="a batch must fit in so many processes"
-    )
-    group.add_argument("--multiple", type=positive, default=1, metavar="N", help="only multiples of N on each GPU")
-    group.add_argument("--margin", type=_share, default=0.0, metavar="PERCENT", help="of the limit to be left free")
-    group.add_argument("--fresh", action="store_true", help="don't go on with a search that was not finished")
+    group.add_argument("--processes", type=positive, default=1, metavar="N", help="a batch must fit in N processes")
+    group.add_argument("--multiple", type=positive, default=1, metavar="N", help="only multiples of N per GPU")
+    group.add_argument("--margin", type=_share, default=0.0, metavar="PERCENT", help="share of the limit to leave free")
+    group.add_argument("--fresh", action="store_true", help="start over instead of continuing an unfinished search")
 
 
 def run(options: Namespace) -> int:
@@ -52,7 +52,7 @@ def run(options: Namespace) -> int:
     device = _device(place)
     limit = place.limit_bytes if place.limit_bytes is not None else allocator_limit_bytes(device)
     if limit is None:
-        raise DeviceError("The CPU has no limit of its own: give one with --limit 8GiB.")
+        raise DeviceError("The CPU has no memory limit of its own: set one with --limit 8GiB.")
     order = order_of(options, place, gpus)
     out = terminal.SafeConsole(stderr=options.json)
     with interruptible() as cancelled, terminal.progress() as on_progress:
@@ -65,7 +65,7 @@ def run(options: Namespace) -> int:
             file.forget()
         tries = list(file.read())
         if tries:
-            out.print(f"going on with {len(tries)} tries of a search that was not finished (--fresh starts anew)")
+            out.print(f"continuing an unfinished search with {len(tries)} tries (--fresh starts over)")
             for each in tries:
                 out.print(_line(each))
 
@@ -90,7 +90,7 @@ def run(options: Namespace) -> int:
                 cancelled=cancelled,
             )
         except Cancelled:
-            sys.stderr.write(f"plimsoll: cancelled after {len(tries)} tries; the same command goes on with them.\n")
+            sys.stderr.write(f"plimsoll: cancelled after {len(tries)} tries; run the same command to continue.\n")
             return INTERRUPTED
     file.forget()
     if options.json:
@@ -101,13 +101,13 @@ def run(options: Namespace) -> int:
 
 
 def _device(place: Place) -> Device:
-    """What the estimate to begin with is made for."""
+    """The device that the first estimate is made for."""
     if not place.on_gpu:
         return cpu_device(place.limit_bytes)
     machine = machine_gpus()
     first = place.gpus[0]
     if first >= len(machine.gpus):
-        raise DeviceError(machine.sentence or f"There is no GPU {first} in this machine.")
+        raise DeviceError(machine.sentence or f"This machine has no GPU {first}.")
     gpu = machine.gpus[first]
     known = None
     with suppress(DeviceError):
@@ -143,23 +143,23 @@ def _answer(found: Found, guess: int, limit: int, gpus: int, options: Namespace,
 
 def _line(tried: Try) -> Text:
     peak = "" if tried.peak_bytes is None else f", {format_bytes(tried.peak_bytes)} in use"
-    text = Text(f"{tried.batch} on each GPU: ")
+    text = Text(f"{tried.batch} per GPU: ")
     text.append(*("fits", "green") if tried.fits else ("does not fit", "red"))
     return text.append(f"{peak if tried.fits else f': {tried.reason}'} ({tried.seconds:.0f} s)")
 
 
 def _text(found: Found, share: int, limit: int) -> Text:
     if not found.batch:
-        return Text(f"Not even {found.above or 1} on each GPU fit into {format_bytes(limit)}.", style="red")
+        return Text(f"Not even {found.above or 1} per GPU fit into {format_bytes(limit)}.", style="red")
     text = Text(f"{found.batch * share}", style="bold green")
     text.append(f" samples per update fit into {format_bytes(limit)}, measured", style="not bold default")
     if found.above is None:
-        text.append("; more was not tried", style="not bold default")
+        text.append("; larger batches were not tried", style="not bold default")
     elif found.exact:
         text.append(f"; {found.above * share} do not", style="not bold default")
     else:
         text.append(
-            f"; {found.above * share} do not, and between them nothing was tried: give a --multiple",
+            f"; {found.above * share} do not; nothing in between was tried: choose another --multiple",
             style="not bold default",
         )
     return text
@@ -174,5 +174,5 @@ def _share(text: str) -> float:
     if "%" in text or number >= 1:
         number /= 100
     if not 0 <= number < 1:
-        raise ArgumentTypeError(f"{text!r} is no share of the limit: expected a percentage such as 10")
+        raise ArgumentTypeError(f"{text!r} is not a share of the limit: expected a percentage such as 10")
     return number

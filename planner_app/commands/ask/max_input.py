@@ -1,5 +1,5 @@
-"""`plimsoll max-input MODEL --batch 32 --device "NVIDIA L4"`: the largest pictures or longest sequences that fit, and
-what twice as large would need."""
+"""`plimsoll max-input MODEL --batch 32 --device "NVIDIA L4"`: the largest images or longest sequences that fit, and
+what twice the size would need."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -35,7 +35,7 @@ def add(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="INPUT=SIZES",
-        help="what grows, marked N, as in image=N,N,3; default: resolution, length or width by what the inputs are",
+        help="what grows, marked N, as in image=N,N,3; default: resolution, length or width, depending on the input",
     )
     add_verdict(parser)
     arguments.add_json(parser)
@@ -45,13 +45,15 @@ def run(options: Namespace) -> int:
     started = time.monotonic()
     setup, device = setup_of(options), device_of(options)
     if allocator_limit_bytes(device) is None:
-        raise DeviceError("The CPU has no limit of its own: name a GPU with --device, or give one as in cpu:8GiB.")
+        raise DeviceError(
+            "The CPU has no memory limit of its own: name a GPU with --device, or set a limit, as in --device cpu:8GiB."
+        )
     with terminal.progress() as on_progress:
         planner = planner_of(options, on_progress)
         inputs = describe_model(planner.model, options.model, dict(setup.sizes), on_progress).inputs
         chosen = (parse_growth(options.grow, inputs, setup.sizes),) if options.grow else growths(inputs, setup.sizes)
         if not chosen:
-            raise SetupError("No input of this model has a size that is known: give it, as in --set image=128,128,3.")
+            raise SetupError("No input of this model has a known size: set one, as in --set image=128,128,3.")
         with WarmWorker() as worker:
             found = [
                 sensitivity(planner, setup, device, growth, worker=worker, sure=options.sure, on_progress=on_progress)
@@ -93,7 +95,7 @@ def as_json(found: Sensitivity) -> dict[str, Any]:
 
 def show(found: list[Sensitivity], device: str, per_gpu_batch: int, console: Console) -> None:
     limit = format_bytes(found[0].limit_bytes or 0)
-    console.print(Text(f"{per_gpu_batch} samples on each GPU; TensorFlow gets {limit} of the {device}\n"))
+    console.print(Text(f"{per_gpu_batch} samples per GPU; TensorFlow gets {limit} of the {device}\n"))
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("what grows")
     table.add_column("inputs", overflow="fold")
@@ -111,7 +113,7 @@ def show(found: list[Sensitivity], device: str, per_gpu_batch: int, console: Con
         else:
             table.add_row("  largest", "none fits", "", "", style="red")
     console.print(table)
-    console.print(Text("\nEstimates; each size was traced, none was run.", style="dim"))
+    console.print(Text("\nEstimates: each size was traced, not run.", style="dim"))
 
 
 def _need(tried: Tried, limit_bytes: int | None) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`plimsoll shop MODEL --batch 256`: which GPUs, how many, and at what price; and why the others can't."""
+"""`plimsoll shop MODEL --batch 256`: which GPUs, how many, and at what price; and why the others don't fit."""
 
 import sys
 from argparse import Namespace
@@ -28,7 +28,7 @@ from planner_app.reports.shop_table import show
 
 __all__ = ["HELP", "add", "run"]
 
-HELP = "which GPUs carry it, how many, and at what price"
+HELP = "find GPUs that fit the training: which, how many, and at what price"
 DOES_NOT_FIT = 3
 
 
@@ -90,7 +90,7 @@ def _later(
 
 
 def _chosen(offers: Offers, options: Namespace) -> list[Option]:
-    """Within the limits, the best first."""
+    """The options within the limits, best first."""
     pay = Pay(options.pay)
     return ranked(kept(offers.options, filter_of(options)), By(options.sort), pay)
 

@@ -1,4 +1,4 @@
-"""`plimsoll sweep MODEL --devices L4,T4 --gpus 1,2,4`: the whole chart as a table."""
+"""`plimsoll sweep MODEL --devices L4,T4 --gpus 1,2,4`: the app's whole chart as a table."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -22,7 +22,7 @@ from planner_app.reports.dicts import sweep_row
 from planner_app.reports.verdict_text import STYLES
 from planner_app.units import format_bytes
 
-HELP = "the whole chart: batch sizes, precisions, GPU counts and devices"
+HELP = "tabulate batch sizes, precisions, GPU counts and devices"
 VERDICTS = {True: Text("fits", "green"), False: Text("does not fit", "red"), None: Text()}
 BATCHES = tuple(2**power for power in range(11))
 
@@ -38,17 +38,15 @@ def add(parser: ArgumentParser) -> None:
         type=precisions,
         default=("float32",),
         metavar="NAME,...",
-        help="dtype policies of Keras; default float32",
+        help="Keras dtype policies; default: float32",
     )
     parser.add_argument("--gpus", type=numbers, default=(1,), metavar="N,...", help="GPU counts; default 1")
     parser.add_argument(
-        "--devices", type=names, default=("cpu",), metavar="NAME,...", help="GPUs, sizes or cpu (default)"
+        "--devices", type=names, default=("cpu",), metavar="NAME,...", help="GPUs, memory sizes or cpu (default)"
     )
     add_verdict(parser)
     arguments.add_json(parser)
-    parser.add_argument(
-        "--csv", action="store_true", help="for spreadsheets: comma-separated values on standard output"
-    )
+    parser.add_argument("--csv", action="store_true", help="write CSV to standard output, for spreadsheets")
 
 
 def run(options: Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`plimsoll doctor-env`: whether this computer has what planning needs, and what to do where it has not."""
+"""`plimsoll doctor-env`: whether this computer has what planning needs, and what to do if it doesn't."""
 
 from argparse import ArgumentParser, Namespace
 

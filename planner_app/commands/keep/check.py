@@ -34,30 +34,33 @@ _INDEX = re.compile(r"(?:gpu:)?(\d{1,3})", re.IGNORECASE | re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a device has: `capacity_bytes` for TensorFlow's allocator, `free_bytes` right now; None if not known."""
+    """A device's memory: `capacity_bytes` for TensorFlow's allocator, `free_bytes` right now; None if unknown."""
 
     name: str
     capacity_bytes: int | None
     free_bytes: int | None = None
 
     def verdict(self, rung: Rung) -> Verdict:
-        """What other programs hold counts too: what is not free now can't be used."""
+        """Memory that other programs hold can't be used, so free memory limits the capacity."""
         if self.free_bytes is not None and rung.peak.device_bytes > self.free_bytes:
             return Verdict.DOES_NOT_FIT
         return Verdict.FITS if self.capacity_bytes is None else judge(rung.peak.level, self.capacity_bytes)
 
 
 def add(parser: ArgumentParser) -> None:
-    parser.add_argument("plan", metavar="PLAN.json", help="a file that `plimsoll plan` has written")
+    parser.add_argument("plan", metavar="PLAN.json", help="a file written by `plimsoll plan`")
     parser.add_argument(
         "--gpu",
         metavar="NAME",
-        help='a GPU of this machine as 0, one of the list as "NVIDIA L4", or a size as 24GiB; default: the plan\'s own',
+        help='the number of a GPU of this machine, a known device ("NVIDIA L4"), or a size (24GiB); default: the '
+        "plan's own",
     )
-    parser.add_argument("--rung", type=int, default=0, metavar="N", help="the rung that must fit; default 0, the first")
-    parser.add_argument("--model", metavar="MODEL", help="the model's file; default: the one beside the plan")
     parser.add_argument(
-        "--sure", action="store_true", help="count tight as no: even the high end of the band has to fit"
+        "--rung", type=int, default=0, metavar="N", help="the rung that must fit; default: 0, the first"
+    )
+    parser.add_argument("--model", metavar="MODEL", help="the model's file; default: the one next to the plan")
+    parser.add_argument(
+        "--sure", action="store_true", help="count tight as does not fit: even the high end of the band must fit"
     )
     arguments.add_json(parser)
 
@@ -79,7 +82,7 @@ def run(options: Namespace) -> int:
 
 
 def _places(plan: Plan, wanted: str | None) -> Iterator[tuple[Entry, Room]]:
-    """What to hold against what. A plan for several devices fits where it fits one of them."""
+    """The entries to check, each with its device. A plan for several devices fits if it fits one of them."""
     if wanted is None:
         for entry in plan.devices:
             yield entry, Room(entry.device.name, entry.device.capacity_bytes)
@@ -97,12 +100,12 @@ def _gpu(index: int) -> Gpu:
     found = next((gpu for gpu in machine.gpus if gpu.index == index), None)
     if found is None or not found.usable or found.total_bytes is None:
         why = found.sentence if found is not None and found.sentence else machine.sentence
-        raise DeviceError(f"There is no GPU {index} that can be used here. {why}".strip())
+        raise DeviceError(f"This machine has no usable GPU {index}. {why}".strip())
     return found
 
 
 def _entry(plan: Plan, name: str, cpu: bool = False) -> Entry:
-    """The entry of this name; else the one of the same kind that needs most."""
+    """The entry of this name; otherwise the one of the same kind that needs the most memory."""
     kind = DeviceKind.CPU if cpu else DeviceKind.GPU
     alike = [entry for entry in plan.devices if entry.device.kind is kind]
     for entry in alike:
@@ -111,7 +114,7 @@ def _entry(plan: Plan, name: str, cpu: bool = False) -> Entry:
     if not alike:
         others = ", ".join(entry.device.name for entry in plan.devices)
         raise PlanError(
-            f"The plan is for {others}, and its figures say nothing about a {kind.upper()}: make another plan."
+            f"The plan is for {others}, and its figures do not apply to a {kind.upper()}: make another plan."
         )
     return max(alike, key=lambda entry: entry.rungs[0].peak.expected_bytes)
 
@@ -119,7 +122,7 @@ def _entry(plan: Plan, name: str, cpu: bool = False) -> Entry:
 def _answer(plan: Plan, entry: Entry, room: Room, number: int, *, sure: bool) -> dict[str, Any]:
     if not 0 <= number < len(entry.rungs):
         raise PlanError(
-            f"There is no rung {number}: the plan has {len(entry.rungs)} for {entry.device.name}, from 0 on."
+            f"There is no rung {number}: the plan has {len(entry.rungs)} for {entry.device.name}, counted from 0."
         )
     rung = entry.rungs[number]
     verdict, largest = room.verdict(rung), entry.largest if room.name == entry.device.name else None
@@ -159,12 +162,12 @@ def _text(check: dict[str, Any]) -> Text:
     if not check["fits"] and check["lower_rung"] is not None:
         text.append(f"\nrung {check['lower_rung']} would fit: load_plan(..., rung={check['lower_rung']})", style="dim")
     if check["device"] != check["planned_for"]:
-        text.append(f"\nwith the figures for {check['planned_for']}", style="not bold dim")
+        text.append(f"\nusing the figures for {check['planned_for']}", style="not bold dim")
     return text
 
 
 def _model(plan: Plan, options: Namespace) -> list[str]:
-    """Whether the model's file is still the one the plan was made for."""
+    """Warn if the model's file has changed since the plan was made."""
     beside = Path(options.plan).parent / plan.model.file
     path = options.model or (str(beside) if plan.model.format != "python" and beside.exists() else None)
     if path is None:
@@ -176,16 +179,14 @@ def _model(plan: Plan, options: Namespace) -> list[str]:
             raise
         return [str(error)]
     if found != plan.model.sha256:
-        raise PlanError(
-            f"{path!r} is not the model that the plan was made for: it has changed since. Make the plan again."
-        )
+        raise PlanError(f"{path!r} has changed since the plan was made: make the plan again.")
     return []
 
 
 def _versions(plan: Plan) -> list[str]:
     installed = versions()
     return [
-        f"The plan was made with {name} {version}, and {installed[name]} is installed: its figures may be others."
+        f"The plan was made with {name} {version}, but {installed[name]} is installed: its figures may differ."
         for name, version in plan.versions.items()
         if name in installed and installed[name] != version
     ]

@@ -1,4 +1,4 @@
-"""`plimsoll plan MODEL --batch 256 --device "NVIDIA L4" -o resnet.plan.json`: a plan that training scripts keep."""
+"""`plimsoll plan MODEL --batch 256 --device "NVIDIA L4" -o resnet.plan.json`: a plan for training scripts to follow."""
 
 import socket
 import sys
@@ -25,11 +25,11 @@ from planner_app.foreign_text import for_file_name, for_json
 from planner_app.planner.opening import file_name
 from planner_app.reports.plan_table import show
 
-HELP = "write a plan that training scripts keep"
+HELP = "write a plan for training scripts to follow"
 
 
 class _Schema(Action):
-    """Like --help: whatever else is missing, it prints and ends."""
+    """Like --help, prints and exits even if required arguments are missing."""
 
     def __call__(self, *_given: Any) -> NoReturn:
         sys.stdout.write(schema_text())
@@ -43,7 +43,7 @@ def add(parser: ArgumentParser) -> None:
         "--device",
         action="append",
         metavar="NAME",
-        help='a GPU as "NVIDIA L4", a size as 24GiB, or cpu:8GiB; several times for a queue with several kinds of GPUs',
+        help='a GPU ("NVIDIA L4"), a size (24GiB), or cpu:8GiB; repeat it for a queue with several kinds of GPUs',
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write the plan; default: MODEL.plan.json")
     parser.add_argument(
@@ -51,24 +51,24 @@ def add(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         choices=[str(each) for each in Precision],
-        help="a lower precision that a fallback may take; several times, in the order wanted",
+        help="a lower precision to fall back to; repeatable, in order of preference",
     )
-    parser.add_argument("--growth", action="store_true", help="take the GPU's memory bit by bit")
+    parser.add_argument("--growth", action="store_true", help="let TensorFlow allocate GPU memory as needed")
     add_limit(parser)
     parser.add_argument(
         "--allocator",
         choices=[str(each) for each in Allocator],
         default="bfc",
-        help="TensorFlow's allocator; default bfc",
+        help="TensorFlow's allocator; default: bfc",
     )
     parser.add_argument(
         "--hosts",
         metavar="A:PORT,B:PORT",
-        help="machines that train together, or a TF_CONFIG; checked before it is kept",
+        help="machines that train together, or a TF_CONFIG; checked before the plan is written",
     )
-    parser.add_argument("--prefetch", type=positive, default=2, metavar="N", help="batches read ahead; default 2")
+    parser.add_argument("--prefetch", type=positive, default=2, metavar="N", help="batches to read ahead; default: 2")
     parser.add_argument("--shuffle", type=positive, default=0, metavar="N", help="samples in the shuffle buffer")
-    parser.add_argument("--cache", type=positive, default=0, metavar="N", help="samples that cache() keeps in memory")
+    parser.add_argument("--cache", type=positive, default=0, metavar="N", help="samples kept in memory by cache()")
     add_verdict(parser)
     parser.add_argument("--schema", action=_Schema, nargs=0, help="print the JSON Schema of plan files")
     arguments.add_json(parser)
@@ -77,7 +77,7 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     request = _request(options)
     output = Path(options.output) if options.output else Path(f"{for_file_name(_stem(options.model))}.plan.json")
-    if output.is_dir() or not output.parent.is_dir():  # said before minutes are spent
+    if output.is_dir() or not output.parent.is_dir():  # fail before minutes are spent
         why = "it is a folder" if output.is_dir() else f"there is no folder {str(output.parent)!r}"
         raise PlanError(f"The plan can't be written to {str(output)!r}: {why}.")
     with terminal.progress() as on_progress:
@@ -100,7 +100,7 @@ def run(options: Namespace) -> int:
 
 
 def _shapes(plan: Plan, samples: int) -> str:
-    """Of a data set that is kept in memory it is known how many samples it has."""
+    """The number of samples is known for a data set kept in memory."""
     first = plan.devices[0].rungs[0]
     return explain_shapes(shapes_of(samples, plan.training.global_batch), xla=first.jit)
 
@@ -110,7 +110,8 @@ def _request(options: Namespace) -> PlanRequest:
     hosts = parse_hosts(options.hosts) if options.hosts else ()
     if hosts and setup.gpus % len(hosts):
         raise PlanError(
-            f"{setup.gpus} GPUs can't be shared out evenly over {len(hosts)} hosts: give --gpus a multiple."
+            f"{setup.gpus} GPUs can't be divided evenly among {len(hosts)} hosts: make --gpus a multiple of "
+            f"{len(hosts)}."
         )
     return PlanRequest(
         setup=setup,
@@ -128,14 +129,16 @@ def _request(options: Namespace) -> PlanRequest:
 
 
 def _unresolved(hosts: Sequence[str]) -> list[str]:
-    """Names that this machine can't resolve; the others may."""
+    """Warnings about names that this machine can't resolve, though other hosts may."""
     said = []
     for address in hosts:
         host, _, port = address.rpartition(":")
         try:
             socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
         except OSError:
-            said.append(f"{host} can't be found from this machine: every host must find every other one by its name.")
+            said.append(
+                f"{host} can't be resolved on this machine: every host must be able to resolve the names of all others."
+            )
     return said
 
 

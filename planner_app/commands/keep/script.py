@@ -10,7 +10,7 @@ HELP = "print a training script for a plan"
 
 
 def add(parser: ArgumentParser) -> None:
-    parser.add_argument("plan", metavar="PLAN.json", help="a file that `plimsoll plan` has written")
+    parser.add_argument("plan", metavar="PLAN.json", help="a file written by `plimsoll plan`")
 
 
 def run(options: Namespace) -> int:

@@ -11,21 +11,21 @@ def add_model(parser: ArgumentParser) -> None:
 
 
 def add_code(parser: ArgumentParser) -> None:
-    """What of the user's a model needs beside its own file."""
+    """The user's code that a model needs besides its own file."""
     parser.add_argument("--custom", metavar="FILE.py", help="your Python file with the model's own classes")
     parser.add_argument(
         "--trust",
         action="append",
         default=[],
         metavar="PACKAGE",
-        help="an installed package whose classes the model may use, as in keras_hub",
+        help="an installed package whose classes the model may use, such as keras_hub",
     )
     parser.add_argument(
         "--data",
         metavar="FILE.py:FUNCTION",
-        help="your function that returns one batch of what the model is trained on (runs that code)",
+        help="your function that returns one batch of training data (runs that code)",
     )
 
 
 def add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="for programs: one JSON object on standard output")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")

@@ -9,7 +9,7 @@ from types import FrameType
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets. Outside the main thread, where no signal arrives, nobody sets it."""
+    """An event that the first Ctrl-C sets. Never set outside the main thread, where no signal arrives."""
     event = threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Arguments of every command that judges whether a training fits, and the planner they are asked of."""
+"""Arguments of every command that gives a verdict, and the planner that answers it."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -12,23 +12,21 @@ FITS, DOES_NOT_FIT = 0, 3  # exit codes
 
 
 def add_limit(parser: ArgumentParser) -> None:
-    parser.add_argument("--limit", metavar="SIZE", help="the most that TensorFlow may take of each GPU, as in 8GiB")
+    parser.add_argument("--limit", metavar="SIZE", help="the memory that TensorFlow may take on each GPU, as in 8GiB")
 
 
 def add_verdict(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--sure", action="store_true", help="count tight as no: even the high end of the band has to fit"
+        "--sure", action="store_true", help="count tight as does not fit: even the high end of the band must fit"
     )
     parser.add_argument(
-        "--uncalibrated", action="store_true", help="the estimate alone, without calibration by measurements"
+        "--uncalibrated", action="store_true", help="the plain estimate, without calibration by measurements"
     )
 
     asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--exact", action="store_true", help="run XLA's compiler for every figure of a compiled step")
     asked.add_argument(
-        "--exact", action="store_true", help="ask XLA's compiler for every figure of a step that it compiles"
-    )
-    asked.add_argument(
-        "--quick", action="store_true", help="never ask it: the estimate at once, and what the compiler has said before"
+        "--quick", action="store_true", help="never run XLA's compiler: use the estimate and earlier compiler results"
     )
 
 
@@ -43,5 +41,5 @@ def planner_of(options: Namespace, on_progress: OnProgress = None) -> Planner:
 
 
 def exit_code(verdict: Verdict | None, options: Namespace) -> int:
-    """Without a limit there is nothing that could not fit."""
+    """Without a limit, everything fits."""
     return FITS if verdict is None or verdict.yes(sure=options.sure) else DOES_NOT_FIT

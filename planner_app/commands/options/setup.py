@@ -24,7 +24,7 @@ def add_setup(
             "--precision",
             choices=[str(p) for p in Precision],
             default="float32",
-            help="dtype policy of Keras; default float32",
+            help="Keras dtype policy; default: float32",
         )
     if gpus:
         parser.add_argument("--gpus", type=positive, default=1, metavar="N", help="identical GPUs, data-parallel")
@@ -32,7 +32,7 @@ def add_setup(
         "--optimizer",
         default=str(OWN),
         metavar="NAME",
-        help='"adam", or with options "sgd:momentum=0.9"; default: own, which the model is compiled with',
+        help='"adam", or with options "sgd:momentum=0.9"; default: own, the one the model was compiled with',
     )
     if accumulate:
         parser.add_argument(
@@ -40,18 +40,18 @@ def add_setup(
             type=positive,
             default=1,
             metavar="N",
-            help="steps whose gradients are added up before an update",
+            help="steps over which gradients are accumulated before an update",
         )
     parser.add_argument("--jit", choices=[str(j) for j in Jit], default="auto", help="XLA; auto decides as Keras does")
     parser.add_argument(
         "--loss",
         default="",
         metavar="NAME",
-        help='"huber", or with options "huber:delta=2"; default: the one the model is compiled with',
+        help='"huber", or with options "huber:delta=2"; default: the one the model was compiled with',
     )
     add_sizes(parser)
     parser.add_argument(
-        "--freeze", action="append", default=[], metavar="PATTERN", help="layers not to train, as in block1_*"
+        "--freeze", action="append", default=[], metavar="PATTERN", help="layers to freeze, as in block1_*"
     )
     parser.add_argument(
         "--lora",
@@ -74,13 +74,13 @@ def add_sizes(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="INPUT=SIZES",
-        help="size of an input without the batch, as in image=128,128,3",
+        help="the size of an input without the batch dimension, as in image=128,128,3",
     )
 
 
 def add_device(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--device", default="cpu", metavar="NAME", help='a GPU as "NVIDIA L4", a size as 24GiB, or cpu (default)'
+        "--device", default="cpu", metavar="NAME", help='a GPU ("NVIDIA L4"), a size (24GiB), or cpu (default)'
     )
 
 
@@ -113,7 +113,7 @@ def positive(text: str) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise ArgumentTypeError(f"{text!r} is no whole number above zero")
+        raise ArgumentTypeError(f"{text!r} is not a positive integer")
     return number
 
 
@@ -124,7 +124,7 @@ def numbers(text: str) -> tuple[int, ...]:
 def names(text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not found:
-        raise ArgumentTypeError(f"{text!r} has nothing between its commas")
+        raise ArgumentTypeError(f"{text!r} has an empty entry between commas")
     return found
 
 
@@ -132,7 +132,7 @@ def precisions(text: str) -> tuple[str, ...]:
     known = [str(precision) for precision in Precision]
     for name in names(text):
         if name not in known:
-            raise ArgumentTypeError(f"{name!r} is no precision: expected some of {', '.join(known)}")
+            raise ArgumentTypeError(f"{name!r} is not a precision: choose from {', '.join(known)}")
     return names(text)
 
 
@@ -142,6 +142,8 @@ def sizes_of(options: Namespace) -> tuple[tuple[str, tuple[int, ...]], ...]:
         name, equals, numbers = text.partition("=")
         parts = [part.strip() for part in numbers.split(",") if part.strip()]
         if not equals or not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
-            raise SetupError(f"--set {text}: expected an input and its sizes without the batch, as in image=128,128,3.")
+            raise SetupError(
+                f"--set {text}: expected an input and its size without the batch dimension, as in image=128,128,3."
+            )
         sizes.append((name, tuple(map(int, parts))))
     return tuple(sizes)

@@ -1,4 +1,4 @@
-"""Arguments of `plimsoll shop`: what is wanted, of which devices, within which limits, and what is put out."""
+"""Arguments of `plimsoll shop`: the training, the devices, the limits and the output."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
@@ -22,18 +22,22 @@ def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser, precision=False, gpus=False, accumulate=False)
     parser.add_argument(
-        "--precisions", type=_precisions, default=("float32",), metavar="NAME,...", help="allowed, the preferred first"
+        "--precisions",
+        type=_precisions,
+        default=("float32",),
+        metavar="NAME,...",
+        help="allowed precisions, preferred first",
     )
-    parser.add_argument("--gpus", type=_counts, default=COUNTS, metavar="N,...", help="how many, as in 1,2,4 or 1-16")
+    parser.add_argument("--gpus", type=_counts, default=COUNTS, metavar="N,...", help="GPU counts, as in 1,2,4 or 1-16")
     parser.add_argument(
         "--accumulate-up-to",
         type=positive,
         default=1,
         metavar="N",
-        help="where the batch does not fit, gradients may be added up over at most N steps; default 1: they may not",
+        help="accumulate gradients over up to N steps if the batch does not fit; default: 1, never",
     )
     parser.add_argument(
-        "--twice", action="store_true", help="and what carries inputs of twice the resolution, length or width"
+        "--twice", action="store_true", help="also find GPUs for inputs of twice the resolution, length or width"
     )
     parser.add_argument("--devices", type=_names, default=(), metavar="NAME,...", help="only these; default: all")
     parser.add_argument(
@@ -41,30 +45,30 @@ def add(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.json",
-        help="a measurement of this model (plimsoll measure -o): its speed counts in place of the estimate's",
+        help="a measurement of this model (plimsoll measure -o): use its speed instead of the estimated one",
     )
     add_verdict(parser)
-    parser.add_argument("--variants", action="store_true", help="cards with ECC switched off and MIG slices, too")
+    parser.add_argument("--variants", action="store_true", help="include cards with ECC switched off and MIG slices")
     _add_choice(parser)
     arguments.add_json(parser)
-    parser.add_argument(
-        "--csv", action="store_true", help="for spreadsheets: comma-separated values on standard output"
-    )
-    parser.add_argument("--html", metavar="FILE.html", help="a report on one page for the one who signs")
+    parser.add_argument("--csv", action="store_true", help="write CSV to standard output, for spreadsheets")
+    parser.add_argument("--html", metavar="FILE.html", help="write a one-page report for whoever approves the purchase")
 
 
 def _add_choice(parser: ArgumentParser) -> None:
-    parser.add_argument("--sort", choices=[str(by) for by in By], default="price", help="what the best is best at")
-    parser.add_argument("--pay", choices=[str(pay) for pay in Pay], default="cloud", help="which price counts")
-    parser.add_argument("--budget", type=_usd, metavar="USD", help="at most: an hour, or with --pay buy in all")
-    parser.add_argument("--priced", action="store_true", help="only what has a price")
-    parser.add_argument("--watts", type=positive, metavar="N", help="at most, of all cards together")
+    parser.add_argument("--sort", choices=[str(by) for by in By], default="price", help="what to sort by")
+    parser.add_argument("--pay", choices=[str(pay) for pay in Pay], default="cloud", help="which price to use")
     parser.add_argument(
-        "--segment", action="append", default=[], choices=SEGMENTS, help="only these; may be given several times"
+        "--budget", type=_usd, metavar="USD", help="the most to pay per hour or, with --pay buy, in total"
     )
-    parser.add_argument("--top", type=positive, default=TOP, metavar="N", help=f"lines to show; default {TOP}")
+    parser.add_argument("--priced", action="store_true", help="only offers with a price")
+    parser.add_argument("--watts", type=positive, metavar="N", help="the most power that all cards together may draw")
     parser.add_argument(
-        "--every-count", action="store_true", help="every number of GPUs; else the best one of each device"
+        "--segment", action="append", default=[], choices=SEGMENTS, help="only this segment; repeatable"
+    )
+    parser.add_argument("--top", type=positive, default=TOP, metavar="N", help=f"lines to show; default: {TOP}")
+    parser.add_argument(
+        "--every-count", action="store_true", help="show every GPU count instead of the best one of each device"
     )
 
 
@@ -79,7 +83,7 @@ def devices_of(options: Namespace) -> tuple[Device, ...]:
         chosen = tuple(dict.fromkeys(map(find_device, options.devices)))
         for device in chosen:
             if not device.cuda:
-                raise DeviceError("The CPU is no GPU to shop for: leave it out of --devices.")
+                raise DeviceError("shop compares GPUs only: remove the CPU from --devices.")
         return chosen
     return tuple(device for device in catalogue().devices if options.variants or device.whole)
 
@@ -103,7 +107,7 @@ def _precisions(text: str) -> tuple[str, ...]:
     known = [str(precision) for precision in Precision]
     for name in _names(text):
         if name not in known:
-            raise ArgumentTypeError(f"{name!r} is no precision: expected some of {', '.join(known)}")
+            raise ArgumentTypeError(f"{name!r} is not a precision: choose from {', '.join(known)}")
     if not _names(text):
         raise ArgumentTypeError(f"expected at least one precision of {', '.join(known)}")
     return tuple(dict.fromkeys(_names(text)))
@@ -115,10 +119,10 @@ def _counts(text: str) -> tuple[int, ...]:
         first, _, last = part.partition("-")
         start, end = positive(first), positive(last or first)
         if not start <= end <= MOST_GPUS:
-            raise ArgumentTypeError(f"{part!r}: expected numbers of GPUs from 1 to {MOST_GPUS}, as in 1,2,4 or 1-16")
+            raise ArgumentTypeError(f"{part!r}: expected GPU counts from 1 to {MOST_GPUS}, as in 1,2,4 or 1-16")
         found.update(range(start, end + 1))
     if not found:
-        raise ArgumentTypeError("expected numbers of GPUs, as in 1,2,4 or 1-16")
+        raise ArgumentTypeError("expected GPU counts, as in 1,2,4 or 1-16")
     return tuple(sorted(found))
 
 
@@ -128,5 +132,5 @@ def _usd(text: str) -> float:
     except ValueError:
         usd = 0.0
     if not 0 < usd < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is no amount of dollars above zero")
+        raise ArgumentTypeError(f"{text!r} is not a positive amount of dollars")
     return usd

@@ -1,4 +1,4 @@
-"""`plimsoll calibrate MODEL RESULT.json`: an estimate held against a measurement, and a calibration of later ones."""
+"""`plimsoll calibrate MODEL RESULT.json`: compare an estimate with a measurement, and calibrate later ones."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -27,12 +27,12 @@ HELP = "compare estimates with measurements, and calibrate later estimates"
 
 def add(parser: ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", metavar="MODEL", help=arguments.MODEL_HELP)
-    parser.add_argument("results", nargs="*", metavar="RESULT.json", help="what plimsoll measure -o has written")
+    parser.add_argument("results", nargs="*", metavar="RESULT.json", help="a file written by plimsoll measure -o")
     arguments.add_code(parser)
-    parser.add_argument("--compare", action="store_true", help="only compare, change no calibration")
+    parser.add_argument("--compare", action="store_true", help="compare only, without changing calibrations")
     parser.add_argument("--list", action="store_true", help="list the calibrations")
-    parser.add_argument("--forget", metavar="DEVICE", help='of one device, or "all"')
-    parser.add_argument("--export", metavar="FILE.json", help="write all calibrations, for another machine")
+    parser.add_argument("--forget", metavar="DEVICE", help='delete the calibrations of one device, or "all"')
+    parser.add_argument("--export", metavar="FILE.json", help="write all calibrations to a file, for another machine")
     parser.add_argument("--import", dest="take_in", metavar="FILE.json", help="add the calibrations of another machine")
     arguments.add_json(parser)
 
@@ -48,11 +48,11 @@ def run(options: Namespace) -> int:
         count = store.export(Path(options.export))
         return _said(options, out, {"exported": count}, f"Wrote {options.export}: {count} calibrations.")
     if options.take_in:
-        taken = store.take_in(Path(options.take_in))
-        told = "\n".join(map(sentence, taken)) or "Nothing to take in."
+        taken = store.import_file(Path(options.take_in))
+        told = "\n".join(map(sentence, taken)) or "Nothing to import."
         return _said(options, out, {"imported": [_as_json(each) for each in taken]}, told)
     if not options.model or not options.results:
-        raise PlannerError("Name the model and what was measured: plimsoll calibrate MODEL RESULT.json, or use --list.")
+        raise PlannerError("Name a model and its measurement: plimsoll calibrate MODEL RESULT.json, or use --list.")
     return _calibrate(store, options, out)
 
 
@@ -84,7 +84,9 @@ def _list(store: Calibrations, options: Namespace, out: Console) -> int:
         terminal.write_json({"calibrations": [_as_json(each) for each in found]})
         return 0
     if not found:
-        out.print("Nothing is calibrated yet: plimsoll measure MODEL -o RESULT.json, then calibrate MODEL RESULT.json.")
+        out.print(
+            "No calibrations yet. Run plimsoll measure MODEL -o RESULT.json, then plimsoll calibrate MODEL RESULT.json."
+        )
     for each in found:
         jit = ", compiled by XLA" if each.xla else ""
         out.print(Text(f"{each.device}, TensorFlow {each.tensorflow}, Keras {each.keras}{jit}", style="bold"))

@@ -1,4 +1,4 @@
-"""`plimsoll compile MODEL --device "NVIDIA L4" --batch 32`: what XLA itself says it needs on that GPU."""
+"""`plimsoll compile MODEL --device "NVIDIA L4" --batch 32`: how much memory XLA itself reports for that GPU."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -15,7 +15,7 @@ from planner_app.planner.compile import compile_checks
 from planner_app.planner.opening import check_model
 from planner_app.reports.compile_table import show
 
-HELP = "compile the step for a GPU you need not own, and see its memory"
+HELP = "compile the step for a GPU you don't own, and show its memory"
 DOES_NOT_FIT = 3
 
 
@@ -26,7 +26,7 @@ def add(parser: ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="NAME",
-        help='a GPU as "NVIDIA L4", or a size and a compute capability as 24GiB:8.9; give it again for more',
+        help='a GPU ("NVIDIA L4"), or a size and a compute capability (24GiB:8.9); repeatable',
     )
     parser.add_argument("--batch", type=numbers, required=True, metavar="N,...", help="samples per update; one or more")
     parser.add_argument(
@@ -34,7 +34,7 @@ def add(parser: ArgumentParser) -> None:
         type=precisions,
         default=("float32",),
         metavar="NAME,...",
-        help="dtype policies of Keras; default float32",
+        help="Keras dtype policies; default: float32",
     )
     add_setup(parser, batch=False, precision=False)
     arguments.add_json(parser)

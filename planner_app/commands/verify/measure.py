@@ -1,4 +1,4 @@
-"""`plimsoll measure MODEL --batch 32 --on gpu:0`: what real training steps take, here and now."""
+"""`plimsoll measure MODEL --batch 32 --on gpu:0`: the memory and time of real training steps on this machine."""
 
 from argparse import ArgumentParser, Namespace, _ArgumentGroup
 from contextlib import suppress
@@ -30,55 +30,66 @@ def add(parser: ArgumentParser) -> None:
     add_setup(parser, gpus=False)
     add_place(parser)
     parser.add_argument(
-        "--steps", type=positive, metavar="N", help="steps in each process; default 5, 50 to find leaks"
-    )
-    parser.add_argument("--fits", type=positive, default=0, metavar="N", help="call fit so often instead: leaks again")
-    parser.add_argument(
-        "--processes", type=positive, default=1, metavar="N", help="fresh processes: the peak differs between them"
+        "--steps", type=positive, metavar="N", help="steps in each process; default: 5, or 50 to find leaks"
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE.json", help="write the measurement here, to be opened elsewhere"
+        "--fits", type=positive, default=0, metavar="N", help="call fit N times instead, to find leaks between calls"
     )
+    parser.add_argument(
+        "--processes",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="repeat in N new processes, since the peak varies between them",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE.json", help="write the measurement to a file")
     arguments.add_json(parser)
 
 
 def add_place(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--on", default="cpu", metavar="PLACE", help="gpu:0, several as gpu:0,1, or cpu (default): the GPUs' allocator"
+        "--on",
+        default="cpu",
+        metavar="PLACE",
+        help="gpu:0, several as gpu:0,1, or cpu (default), which uses the same allocator",
     )
     parser.add_argument(
-        "--limit", metavar="SIZE", help="what the allocator may take, as in 8GiB: stands in for a GPU's"
+        "--limit", metavar="SIZE", help="the memory that the allocator may take, as in 8GiB, to imitate a GPU"
     )
-    parser.add_argument("--gpus", type=positive, metavar="N", help="replicas on the CPU; on GPUs as many as --on names")
+    parser.add_argument("--gpus", type=positive, metavar="N", help="replicas on the CPU; on GPUs, --on sets the number")
     add_order(parser)
 
 
 def add_order(parser: ArgumentParser | _ArgumentGroup) -> None:
     parser.add_argument(
-        "--inline", action="store_true", help="on the CPU: kernels one by one, as on a GPU; the default with --limit"
+        "--inline",
+        action="store_true",
+        help="on the CPU: run kernels one by one, as on a GPU; the default with --limit",
     )
     parser.add_argument(
         "--threads",
         action="store_true",
-        help="on the CPU: kernels on TensorFlow's threads; the default without --limit",
+        help="on the CPU: run kernels on TensorFlow's threads; the default without --limit",
     )
 
 
 def order_of(options: Namespace, place: Place, gpus: int) -> Order:
-    """A limit on the CPU stands in for a GPU's: kernels run in the GPU's order then, unless that can't be."""
+    """A limit on the CPU imitates a GPU: kernels then run in the GPU's order, if possible."""
     if options.inline and options.threads:
-        raise SetupError("--inline and --threads don't go together: kernels run one by one, or they don't.")
+        raise SetupError("--inline and --threads can't be combined: choose one of them.")
     several = gpus > 1 or bool(getattr(options, "fits", 0)) or options.jit == "on"
     stands_in = place.limit_bytes is not None and not place.on_gpu and not several
     return Order.INLINE if options.inline or (stands_in and not options.threads) else Order.ORDINARY
 
 
 def place_of(options: Namespace) -> tuple[Place, int]:
-    """Where, and on how many."""
+    """The place, and the number of devices."""
     place = parse_place(options.on, parse_bytes(options.limit) if options.limit else None)
     gpus = options.gpus or max(1, len(place.gpus))
     if place.on_gpu and gpus != len(place.gpus):
-        raise SetupError(f"--gpus {gpus} and --on {place} don't go together: --on names the GPUs.")
+        raise SetupError(
+            f"--gpus {gpus} and --on {place} contradict each other: leave out --gpus, since --on names the GPUs."
+        )
     return place, gpus
 
 
@@ -94,7 +105,7 @@ def run(options: Namespace) -> int:
             write_measurement(output, part)
 
     def keep_part(part: Measurement) -> None:
-        with suppress(PlannerError):  # a disk that is full by now: said at the end, after what was found
+        with suppress(PlannerError):  # a full disk is reported at the end, after the results
             keep(part)
 
     with interruptible() as cancelled, terminal.progress() as on_progress:
@@ -123,7 +134,7 @@ def run(options: Namespace) -> int:
 
 
 def as_json(result: Measurement) -> dict[str, Any]:
-    """The summary, and every step of every process; timelines are in the file."""
+    """The summary and every step of every process; only the file has the timelines."""
     runs = [
         {
             "steps": [_step(step) for step in msgspec.to_builtins(run.steps)],

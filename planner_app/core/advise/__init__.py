@@ -1,4 +1,4 @@
-"""What to change so that a training fits: each change estimated by a real trace, ranked by what it costs the user.
+"""What to change so that a training fits: each change is estimated from a real trace and ranked by its cost.
 
 advice = advise(request, needs)
 while advice.missing:      # traces to make first; planner/advise.py does
@@ -26,24 +26,24 @@ from planner_app.errors import DeviceError, SetupError
 
 __all__ = ["Advice", "AdviceRequest", "Change", "Cost", "Hint", "Option", "advise"]
 
-ENOUGH = 4  # ways that fit, after which the dearer ones are not traced
-HELPS = 0.03  # a change that saves less of the peak is not spoken of
+ENOUGH = 4  # options that fit, after which costlier ones are not traced
+HELPS = 0.03  # changes that save a smaller share of the peak are not mentioned
 MOST_TOGETHER = 3
-MOST_SETS = 4  # combinations of one size that are tried
+MOST_SETS = 4  # combinations tried of each size
 LARGER_DEVICES = 3
 
 
 def advise(request: AdviceRequest, needs: Needs, impossible: Mapping[StepSetup, str] | None = None) -> Advice:
-    """As far as the traces go: what is `missing` is to be traced, then this is asked again.
+    """Advice from the available traces. Trace what is `missing`, then call this again.
 
     Args:
-        needs: Of the steps that were traced.
-        impossible: Steps that can't be traced, with the reason: a size the model can't take, say.
+        needs: Memory of the traced steps.
+        impossible: Steps that can't be traced, with the reason, such as a size that the model rejects.
     """
     impossible = impossible or {}
     setup, device = request.setup, request.device
     if request.limit_bytes is None and allocator_limit_bytes(device) is None:
-        raise DeviceError("The CPU has no limit of its own: give one, as in --device cpu:8GiB, or name a GPU.")
+        raise DeviceError("The CPU has no memory limit of its own: set one, as in --device cpu:8GiB, or name a GPU.")
     if not needs.has(setup, device):
         step = setup.step(device.target)
         if step in impossible:
@@ -63,7 +63,7 @@ def advise(request: AdviceRequest, needs: Needs, impossible: Mapping[StepSetup, 
 
 
 class _Advising:
-    """One round. Ways are looked for in the order of their cost, until there are enough or a trace is missing."""
+    """One round. Tries changes in order of cost, until enough fit or a trace is missing."""
 
     def __init__(
         self, request: AdviceRequest, base: Estimate, scales: Scales, impossible: Mapping[StepSetup, str]
@@ -109,7 +109,7 @@ class _Advising:
                 self.helpful.append((candidate, option))
 
     def _try_together(self) -> None:
-        """The smallest sets that fit: pairs of what helps, then threes."""
+        """The smallest combinations that fit: pairs of helpful changes, then triples."""
         for size in range(2, MOST_TOGETHER + 1):
             if len(self.ways) >= ENOUGH or self.missing:
                 return
@@ -126,16 +126,16 @@ class _Advising:
                     self.ways.append(option)
 
     def _helps(self, option: Option) -> bool:
-        """What is tight now is helped only by what surely fits."""
+        """A tight setup is helped only by changes that are sure to fit."""
         return option.verdict.yes(sure=self.base.verdict is Verdict.TIGHT)
 
     def _weighed(self, together: tuple[Candidate, ...]) -> Option | None:
-        """None if it can't be traced, or not yet."""
+        """None if it can't be traced, or has not been traced yet."""
         try:
             setup = self.request.setup
             for candidate in together:
                 setup = candidate.apply(setup)
-        except SetupError:  # a batch that can't be shared out
+        except SetupError:  # a batch that can't be divided
             return None
         return self._of(tuple(candidate.change for candidate in together), setup)
 
@@ -149,7 +149,7 @@ class _Advising:
         return self.scales.weigh(changes, setup)
 
     def _elsewhere(self) -> Iterable[Option]:
-        """The same training on larger GPUs: the smallest that carry it. The same trace answers for them."""
+        """The same training on the smallest larger GPUs that fit it. They share its trace."""
         larger = [(limit, device) for device in self.request.devices if (limit := _limit(device)) is not None]
         larger.sort(key=lambda each: (each[0], not each[1].cloud_prices, each[1].name))
         found: dict[int, Option] = {}
@@ -166,7 +166,7 @@ class _Advising:
         return found.values()
 
     def _plain_allocator(self) -> Option | None:
-        """cuda_malloc_async gives out what is asked for: it fits where only holes and rounding are too much."""
+        """cuda_malloc_async does not round or leave holes, so it may fit where only those exceed the limit."""
         overhead = self.base.breakdown.get(str(Term.OVERHEAD), 0)
         held = (self.base.peak_bytes, self.base.low_bytes, self.base.high_bytes)
         peak, low, high = (size - max(overhead, 0) for size in held)
@@ -178,9 +178,9 @@ class _Advising:
             changes=(
                 Change(
                     Cost.ALLOCATOR,
-                    "Take memory from CUDA's own pool: it gives out what is asked for, without holes",
+                    "Use CUDA's own memory pool, which allocates exactly what is requested, without holes",
                     ('os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"', "import tensorflow  # after that line"),
-                    "Needs CUDA 11.2 or newer; the limit is soft there.",
+                    "Needs CUDA 11.2 or newer, and treats the limit as soft.",
                 ),
             ),
             setup=self.request.setup,
@@ -201,7 +201,7 @@ def _best_first(way: Option) -> tuple[bool, int, float, int]:
 
 
 def _useful(ways: Sequence[Option]) -> list[Option]:
-    """Without those that another one makes needless: fewer of the same changes already fit."""
+    """Drops options that are not needed because a subset of their changes already fits."""
     kept = []
     for way in ways:
         costs = {change.cost for change in way.changes}
@@ -211,7 +211,7 @@ def _useful(ways: Sequence[Option]) -> list[Option]:
 
 
 def _limit(device: Device) -> int | None:
-    """None for what nobody would take instead: a slice, a board for robots, a card of unknown memory."""
+    """None for devices not worth suggesting: slices, embedded boards, cards of unknown memory."""
     if not device.cuda or device.slice_of is not None or device.unified or device.segment is Segment.EDGE:
         return None
     try:

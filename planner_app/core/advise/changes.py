@@ -1,4 +1,4 @@
-"""Single changes to a setup, each as a candidate: nothing is promised before it has been traced."""
+"""Single changes to a setup. Each is only a candidate until it has been traced."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -25,9 +25,9 @@ HALVES = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A change and what it makes of a setup. `solves`: how far it goes is worked out from what fits.
+    """A change and how it alters a setup. `solves`: its extent is calculated from what fits.
 
-    `tier` 0 is tried at once, later ones only where the earlier ones leave too few ways.
+    `tier` 0 is tried first, later tiers only if the earlier ones give too few options.
     """
 
     change: Change
@@ -37,7 +37,7 @@ class Candidate:
 
 
 def candidates(request: AdviceRequest, base: Estimate, held: Iterable[Held]) -> list[Candidate]:
-    """`held` is all that is alive at the peak."""
+    """`held` is everything alive at the peak."""
     found = [
         *_accumulate(request),
         *_xla(request, base),
@@ -66,7 +66,7 @@ def accumulation(setup: Setup) -> Change:
     optimizer = _written(setup.optimizer, f"gradient_accumulation_steps={setup.accumulate}")
     return Change(
         Cost.ACCUMULATE,
-        f"Train {setup.per_gpu_batch} samples at a time and add up the gradients of {setup.accumulate} steps: the "
+        f"Train {setup.per_gpu_batch} samples at a time and accumulate gradients over {setup.accumulate} steps: the "
         f"update still sees {setup.batch}",
         (f"model.compile(optimizer={optimizer}, ...)", f"model.fit(..., batch_size={setup.per_gpu_batch})"),
         "Batch normalisation sees only the samples of one step. A copy of the gradients is kept between steps.",
@@ -98,14 +98,14 @@ def _precision(request: AdviceRequest) -> Iterator[Candidate]:
     if lower is Precision.MIXED_BFLOAT16 and request.device.cuda and capability[0] < 8:
         lower = Precision.MIXED_FLOAT16  # no bfloat16 units before Ampere
     if not request.device.cuda and lower is Precision.MIXED_BFLOAT16:
-        lower = Precision.MIXED_FLOAT16  # not every kernel of TensorFlow's CPU device knows bfloat16
+        lower = Precision.MIXED_FLOAT16  # not every CPU kernel of TensorFlow supports bfloat16
     caveat = "Weights stay in float32; compare the loss with that of a float32 run."
     if lower is Precision.MIXED_FLOAT16:
-        caveat += " Keras scales the loss by itself."
+        caveat += " Keras scales the loss automatically."
     yield Candidate(
         Change(
             Cost.PRECISION,
-            f"Train in {lower}: activations take half",
+            f"Train in {lower}: activations take half the memory",
             (f'keras.config.set_dtype_policy("{lower}")', "model = build_model()  # after the line above"),
             caveat,
         ),
@@ -119,9 +119,9 @@ def _remat(held: Iterable[Held], base: Estimate) -> Iterator[Candidate]:
         yield Candidate(
             Change(
                 Cost.REMAT,
-                "Rematerialise activations: what gelu, silu and the like keep is computed again in the backward pass",
+                "Rematerialise activations: recompute what gelu, silu and the like keep in the backward pass",
                 ('with keras.RematScope(mode="activations"):', "    model = build_model()"),
-                "The layers have to be called inside of the scope: a loaded model is built anew.",
+                "The layers must be called inside the scope, so a loaded model has to be rebuilt.",
             ),
             lambda setup: replace(setup, remat="activations"),
         )
@@ -130,12 +130,12 @@ def _remat(held: Iterable[Held], base: Estimate) -> Iterator[Candidate]:
         yield Candidate(
             Change(
                 Cost.REMAT,
-                f"Rematerialise {_named(names)}: their intermediate results are computed again in the backward pass",
+                f"Rematerialise {_named(names)}: recompute their intermediate results in the backward pass",
                 (
                     f'with keras.RematScope(mode="list_of_layers", layer_names={_short(names)}):',
                     "    model = build_model()",
                 ),
-                "The layers have to be called inside of the scope: a loaded model is built anew.",
+                "The layers must be called inside the scope, so a loaded model has to be rebuilt.",
             ),
             lambda setup, mode=mode: replace(setup, remat=mode),  # type: ignore[misc]
         )
@@ -168,7 +168,7 @@ def _optimizer(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
                 Cost.OPTIMIZER,
                 f"Train with {optimizer}, which keeps {kept} from step to step",
                 (f"model.compile(optimizer={_written(optimizer)}, ...)",),
-                "Another optimizer trains differently: the learning rate has to be found anew.",
+                "Another optimizer trains differently: tune the learning rate again.",
             ),
             lambda setup, optimizer=optimizer: replace(setup, optimizer=optimizer),  # type: ignore[misc]
             tier=1,
@@ -209,7 +209,7 @@ def _freeze(base: Estimate) -> Iterator[Candidate]:
                 Cost.FREEZE,
                 f"Train only the last {len(weighted) - count} of {len(weighted)} layers with weights",
                 (f"for name in {_short(names)}:", "    model.get_layer(name).trainable = False  # then compile"),
-                "Only for a model that was trained before: what is frozen does not learn.",
+                "Only for a pretrained model: frozen layers do not learn.",
             ),
             lambda setup, names=names: replace(setup, freeze=(*setup.freeze, *names)),  # type: ignore[misc]
             tier=1,
@@ -229,8 +229,8 @@ def _input(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
             Change(
                 Cost.INPUT,
                 f"Use smaller inputs: {written}",
-                (f"inputs = keras.Input({sizes[0][1]})", "# and resize the data to it"),
-                "The model sees less; layers behind a Flatten change their size.",
+                (f"inputs = keras.Input({sizes[0][1]})", "# and resize the data to match"),
+                "The model sees less detail; layers after a Flatten change size.",
             ),
             lambda setup, sizes=sizes: replace(setup, sizes=sizes),  # type: ignore[misc]
             tier=1,
@@ -238,7 +238,7 @@ def _input(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
 
 
 def shrunk(shape: tuple[int, ...], over: int, under: int) -> tuple[int, ...]:
-    """An image's or a volume's sides, or a sequence's length; channels and single numbers stay."""
+    """Scales the sides of an image or a volume, or the length of a sequence; channels and single numbers stay."""
     sides = len(shape) - 1 if len(shape) > 1 else len(shape)
 
     def smaller(side: int) -> int:

@@ -1,4 +1,4 @@
-"""Advice that changes the model or how it is run: worked out from the figures, not from a trace of its own."""
+"""Advice that changes the model or how it is run, derived from the figures without another trace."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from planner_app.core.model.setup import OWN, Setup
 from planner_app.units import format_bytes
 
 DOMINATES = 0.25  # of the peak: a layer's weights, gradients and optimizer state together
-FRAGMENTED = 0.05  # of the peak: what chunks have beyond what was asked for
+FRAGMENTED = 0.05  # of the peak: what chunks have beyond the requested bytes
 STATIC = ("weights_bytes", "gradients_bytes", "optimizer_bytes")
 
 
@@ -20,15 +20,15 @@ def hints(request: AdviceRequest, base: Estimate) -> Iterator[Hint]:
     if request.device.cuda:
         yield from _allocator(base)
         yield Hint(
-            "Memory of several GPUs does not add up: each holds the whole model, and only the batch is shared out. A "
-            "model that does not fit at batch 1 fits on no number of them."
+            "The memory of several GPUs does not add up: each holds the whole model, and only the batch is divided. A "
+            "model that does not fit at batch 1 does not fit on any number of them."
         )
 
 
 def loop_hint(peak_bytes: int, state_bytes: int, limit_bytes: int) -> Hint:
-    """Of a training that fits once: a search over settings, or a validation in folds, trains more than one model."""
-    said = explain_loop(Loop(peak_bytes, state_bytes), limit_bytes)
-    return Hint(f"One model after the other in one process: {said[0].lower()}{said[1:]}")
+    """For a training that fits once: a hyperparameter search or a cross-validation trains several models."""
+    text = explain_loop(Loop(peak_bytes, state_bytes), limit_bytes)
+    return Hint(f"One model after the other in one process: {text[0].lower()}{text[1:]}")
 
 
 def _static(layer: LayerMemory) -> int:
@@ -71,7 +71,8 @@ def _allocator(base: Estimate) -> Iterator[Hint]:
     overhead = base.breakdown.get(str(Term.OVERHEAD), 0)
     if overhead >= FRAGMENTED * base.peak_bytes:
         yield Hint(
-            f"{format_bytes(overhead)} of the peak are holes and rounding: cuda_malloc_async gives out what is asked "
+            f"{format_bytes(overhead)} of the peak are holes and rounding: cuda_malloc_async allocates what is "
+            "requested "
             "for.",
             ('os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"', "import tensorflow  # after the line above"),
         )

@@ -1,4 +1,4 @@
-"""What loops do to memory: fit() again and again, a new model each time, a new shape each step, a leak that was probed.
+"""What loops do to memory: repeated fit(), a new model each time, a new shape each step, a measured leak.
 
 the same model, fit() again    keeps its variables, its optimizer and its compiled step: nothing grows
 a new model each time          the old one's variables and slots stay as long as something refers to them
@@ -20,38 +20,38 @@ FEW_SHAPES = 4
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One model after the other in one process, none given up.
+    """One model after another in one process, none of them freed.
 
     Attributes:
-        peak_bytes: In use at a step's peak, of one model.
-        state_bytes: What stays of it between steps: weights, slots.
+        peak_bytes: In use at a step's peak, for one model.
+        state_bytes: What one model keeps between steps: weights, slots.
     """
 
     peak_bytes: int
     state_bytes: int
 
     def held_bytes(self, models: int) -> int:
-        """At the peak of the last of so many models."""
+        """At the peak of the last of this many models."""
         return self.peak_bytes + (models - 1) * self.state_bytes
 
     def models_within(self, limit_bytes: int) -> int | None:
-        """How many can be trained before memory runs out; None if there is no end to it."""
+        """How many can be trained before memory runs out; None if it never does."""
         if self.peak_bytes > limit_bytes:
             return 0
         return None if self.state_bytes == 0 else 1 + (limit_bytes - self.peak_bytes) // self.state_bytes
 
 
 def explain_loop(loop: Loop, limit_bytes: int) -> str:
-    """What becomes of training one model after the other, if the earlier ones are kept."""
+    """What happens when models are trained one after another and the earlier ones are kept."""
     count = loop.models_within(limit_bytes)
     if count == 0:
         return f"Not even the first fits: {format_bytes(loop.peak_bytes)} of {format_bytes(limit_bytes)}."
     if count is None:
-        return "Nothing stays of a model between steps, so any number of them can be trained."
+        return "A model keeps nothing between steps, so any number of them can be trained."
     return (
         f"Each model that is kept leaves {format_bytes(loop.state_bytes)}, so the {_ordinal(count + 1)} does not fit "
         f"{format_bytes(limit_bytes)} any more. del model, then keras.backend.clear_session(), frees what nothing "
-        "refers to; a process of its own for each training frees everything."
+        "refers to; a separate process for each training frees everything."
     )
 
 
@@ -74,17 +74,17 @@ def explain_shapes(count: int, *, xla: bool) -> str:
 
 
 def explain_leak(leak: Leak, *, room_bytes: int | None = None, per: str = "step") -> str:
-    """The leak probe's verdict in words. `room_bytes` is what is left before memory runs out."""
+    """The leak verdict in words. `room_bytes` is what is left before memory runs out."""
     if leak.verdict is Verdict.STEADY:
-        return f"Memory does not grow: after each {per} as much is in use as before."
+        return f"Memory does not grow: the same amount is in use after each {per}."
     if leak.verdict is Verdict.UNCLEAR:
-        return f"Too few {per}s, or too uneven ones, to tell whether memory grows: measure more of them."
+        return f"Too few {per}s, or too uneven ones, to tell whether memory grows: measure more."
     pace = format_bytes(round(leak.bytes_per_step))
     low, high = format_bytes(round(leak.low_bytes)), format_bytes(round(leak.high_bytes))
-    text = f"Memory grows by {pace} a {per} ({low} to {high} with 95 % confidence): something is kept."
+    text = f"Memory grows by {pace} per {per} ({low} to {high} with 95 % confidence): something is kept."
     if room_bytes is not None and leak.bytes_per_step > 0:
         text += f" At that pace it runs out after {ceil(max(room_bytes, 0) / leak.bytes_per_step)} more {per}s."
-    return f"{text} Look for tensors in lists, callbacks that hold batches, and functions that are traced anew."
+    return f"{text} Look for tensors in lists, callbacks that hold batches, and functions that are traced again."
 
 
 def _ordinal(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What a way to make it fit does to the speed, in words."""
+"""How a change affects speed, in words."""
 
 from planner_app.core.advise.values import Option
 
@@ -7,7 +7,7 @@ ROOFLINE = "roofline estimate"
 
 
 def pace(option: Option) -> str:
-    """How much longer a sample takes; "" where nothing is known."""
+    """How much longer a sample takes; "" if unknown."""
     if option.slower is None:
         more = option.more_arithmetic
         return "" if more is None or abs(more - 1) <= ABOUT_THE_SAME else f"{more:.2f} times the arithmetic"
@@ -19,5 +19,5 @@ def pace(option: Option) -> str:
 
 
 def source(option: Option) -> str:
-    """Where that is known from."""
+    """Where the figure comes from."""
     return "" if option.slower is None else ROOFLINE

@@ -1,4 +1,4 @@
-"""What is asked of the adviser, and what it says."""
+"""Requests for advice, and the advice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from planner_app.core.model.setup import Setup, StepSetup
 
 
 class Cost(IntEnum):
-    """What a change costs the user, the cheapest first: settings, then time, then the result, then money."""
+    """What a change costs the user, cheapest first: settings, then time, then the result, then money."""
 
     ALLOCATOR = 1
     ACCUMULATE = 2
@@ -33,7 +33,7 @@ class AdviceRequest:
 
     Attributes:
         limit_bytes: What the allocator may take; None for what TensorFlow gets of the device.
-        devices: Larger ones to look at, besides.
+        devices: Larger devices to consider too.
         inputs: The model's inputs by name, with their sizes without the batch: unknown ones left out.
     """
 
@@ -56,16 +56,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Changes that go together, and what comes of them.
+    """A combination of changes and its effect.
 
     Attributes:
-        setup: With the changes made: what Apply in the app sets.
-        device: Where that is trained; another one than before if the change is a larger GPU.
+        setup: The changed setup, which Apply in the app sets.
+        device: Where it is trained; a different one if the change is a larger GPU.
         environment: To set before TensorFlow is imported.
         after_bytes: In use at the peak, as expected; `high_bytes` the high end of its band.
-        largest: Where the batch is what changes: the largest, counting tight; None otherwise.
-        slower: How many times as long a step takes, per sample: a roofline estimate. None where it is not known.
-        more_arithmetic: How many times the multiplications, per sample.
+        largest: If the batch changes: the largest, counting tight; None otherwise.
+        slower: How many times as long a step takes, per sample: a roofline estimate. None if unknown.
+        more_arithmetic: How many times as many multiplications, per sample.
     """
 
     changes: tuple[Change, ...]
@@ -99,7 +99,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Advice that no setup can express: a change to the model, or to how it is run."""
+    """Advice that a setup can't express: a change to the model, or to how it is run."""
 
     text: str
     code: tuple[str, ...] = ()
@@ -108,11 +108,11 @@ class Hint:
 @dataclass(frozen=True, slots=True)
 class Advice:
     """Attributes:
-    verdict: Of the training as it is; None until it is traced.
-    options: Changes, alone or together, that make it fit: what surely fits before what is tight, the cheapest first.
+    verdict: Of the unchanged training; None until it is traced.
+    options: Changes, alone or together, that make it fit: sure ones before tight ones, then cheapest first.
     helpful: Single changes that save memory, but not enough.
-    missing: Traces that have to be made before more can be said; empty when this is all.
-    calibrated: What measurements had to say, in a sentence; "" where there were none.
+    missing: Traces needed for further advice; empty when the advice is complete.
+    calibrated: How measurements calibrated the figures, a sentence; "" if there are none.
     """
 
     request: AdviceRequest

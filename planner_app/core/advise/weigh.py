@@ -1,4 +1,4 @@
-"""What a setup takes: does it fit, and how long does a step take, against the setup before?"""
+"""Weighs a changed setup: does it fit, and how long does a step take compared with before?"""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ from planner_app.core.plan.ladder import accumulations
 
 @dataclass
 class Scales:
-    """What setups need, with the limit to weigh them against. Work is looked up once for each."""
+    """What setups need, and the limit to compare them with. The work of each step is computed once."""
 
     request: AdviceRequest
     needs: Needs
@@ -24,7 +24,7 @@ class Scales:
         self._works: dict[StepSetup, StepWork] = {}
 
     def need(self, setup: Setup, device: Device | None = None) -> Need:
-        """Within the limit that was asked about; on another device, within that device's own."""
+        """Within the requested limit; on another device, within that device's own."""
         limit = self.request.limit_bytes if device is None else None
         return self.needs.of(setup, device or self.request.device, limit)
 
@@ -32,11 +32,11 @@ class Scales:
     def limit_bytes(self) -> int:
         capacity = self.need(self.request.setup).capacity_bytes
         if capacity is None:
-            raise AssertionError("Advice is asked only where something limits memory.")
+            raise AssertionError("Advice needs a memory limit.")
         return capacity
 
     def weigh(self, changes: tuple[Change, ...], setup: Setup, device: Device | None = None) -> Option:
-        """With how far it goes worked out, where one of the changes leaves that open."""
+        """Calculates the extent of a change that leaves it open."""
         costs = {change.cost for change in changes}
         largest = None
         if Cost.ACCUMULATE in costs:
@@ -65,11 +65,11 @@ class Scales:
 
     @property
     def peak_bytes(self) -> int:
-        """Of the training as it was asked for."""
+        """Of the unchanged training."""
         return self.need(self.request.setup).level(self.request.setup.per_gpu_batch).peak_bytes
 
     def _accumulated(self, setup: Setup, device: Device | None) -> Setup:
-        """The fewest steps with which it surely fits, else with which it is tight; else the most there can be."""
+        """The fewest steps with which it is sure to fit, else with which it is tight, else the most possible."""
         tried = [replace(setup, accumulate=count) for count in accumulations(setup) if count > 1]
         tight = None
         for one in tried:
@@ -81,7 +81,7 @@ class Scales:
         return tight or (tried[-1] if tried else setup)
 
     def _smaller(self, setup: Setup, device: Device | None) -> tuple[Setup, int | None]:
-        """The largest batch that surely fits, else the largest that is tight; and the largest counting tight."""
+        """The largest batch that is sure to fit, else the largest that is tight; and the largest counting tight."""
         share = setup.gpus * setup.accumulate
         need = self.need(setup, device)
         largest, sure = need.largest(), need.largest(sure=True)
@@ -94,7 +94,7 @@ class Scales:
         return None if before is None or after is None else after / before
 
     def _seconds(self, setup: Setup, device: Device | None) -> float | None:
-        """For each sample, by the roofline."""
+        """Per sample, by the roofline."""
         device = device or self.request.device
         found = speed(
             self._work(setup),

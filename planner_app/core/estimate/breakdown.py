@@ -1,4 +1,4 @@
-"""What is in memory at the peak: every byte has a term, and a layer where it belongs to one."""
+"""What is in memory at the peak: every byte has a term, and a layer if it belongs to one."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -25,18 +25,18 @@ class Term(StrEnum):
 
 
 MEANING = {
-    Term.WEIGHTS: "The model's variables, trained or not, and copies of them that somebody still reads.",
+    Term.WEIGHTS: "The model's variables, trained or not, and copies of them that are still read.",
     Term.GRADIENTS: "Gradients of the loss by the weights, until the update has used them.",
     Term.OPTIMIZER: "What the optimizer keeps for each weight from step to step.",
     Term.ACTIVATIONS: "What the forward pass made and the backward pass still needs.",
-    Term.TEMPORARIES: "What one phase makes for itself: intermediate results and gradients of activations.",
+    Term.TEMPORARIES: "What one phase makes for its own use: intermediate results and gradients of activations.",
     Term.INPUTS: "The batch: inputs and targets.",
-    Term.SCRATCH: "What kernels take for themselves while they run.",
-    Term.REDUCTION: "Gradients packed into one buffer to be added up over the GPUs.",
+    Term.SCRATCH: "Temporary memory of kernels while they run.",
+    Term.REDUCTION: "Gradients packed into one buffer to be summed over the GPUs.",
     Term.CONSTANTS: "Constants of the graph, kept from step to step, and metrics.",
-    Term.OVERHEAD: "Chunks are larger than what was asked for: rounding, and holes that are reused whole.",
-    Term.CALIBRATION: "What measurements on this kind of device took beyond the estimate, or less than it.",
-    Term.COMPILER: "What the compiler lays out at neighbouring batches beyond the estimate, or less than it.",
+    Term.OVERHEAD: "Chunks are larger than requested: rounding, and holes that are reused whole.",
+    Term.CALIBRATION: "How much more or less than the estimate measurements on this kind of device took.",
+    Term.COMPILER: "How much more or less than the estimate the compiler needs at neighbouring batches.",
 }
 _ROLE_TERM = {
     Role.WEIGHT: Term.WEIGHTS,
@@ -60,7 +60,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that is alive after one move of a replay."""
+    """Everything alive after one move of a replay."""
 
     operation: str
     layer: str
@@ -95,13 +95,13 @@ def snapshot(trace: StepTrace, buffers: Buffers, batch: int, move: int) -> Snaps
 
 
 def constant_bytes(trace: StepTrace, buffers: Buffers, batch: int) -> int:
-    """Constants of the graph, and what is folded into some."""
+    """Constants of the graph, and values folded into constants."""
     folded = sum(trace.sizes[trace.values[value].size].at(batch) for value in buffers.constants)
     return trace.constant_bytes + sum(trace.constants_at(batch)) + folded
 
 
 def attributed(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list[int], buffer: int, move: int) -> Held:
-    """A buffer that is alive after a move: whose it is then, and what for. `later` is what `later_phases` says."""
+    """A buffer that is alive after a move, with its owner and purpose. `later` comes from `later_phases`."""
     size = sizes[buffers.size[buffer]]
     owner, maker = buffers.owner[buffer], buffers.maker[buffer]
     source = trace.sources[trace.operation(maker).source] if maker != BEFORE else None
@@ -121,7 +121,7 @@ def attributed(trace: StepTrace, buffers: Buffers, sizes: list[int], later: list
 
 
 def term_of(made_in: Phase, read_in: int) -> Term:
-    """Of what a phase makes, by the phases that read it."""
+    """The term of a phase's output, by the phases that read it."""
     if made_in is Phase.FORWARD and read_in & ~_BIT[Phase.FORWARD]:
         return Term.ACTIVATIONS
     if made_in is Phase.BACKWARD and read_in & _BIT[Phase.UPDATE]:
@@ -130,7 +130,7 @@ def term_of(made_in: Phase, read_in: int) -> Term:
 
 
 def kept_for_backward(held: Held) -> Held:
-    """What the forward pass made and is still there when it is over was kept, by whatever way it is read."""
+    """A result of the forward pass that is alive at its end was kept, however it is read."""
     if held.term is Term.TEMPORARIES and held.phase == Phase.FORWARD:
         return replace(held, term=Term.ACTIVATIONS)
     return held
@@ -140,7 +140,7 @@ _BIT = {Phase.FORWARD: 1, Phase.BACKWARD: 2, Phase.UPDATE: 4}
 
 
 def later_phases(trace: StepTrace) -> list[int]:
-    """For each value the phases that read it, through whatever shares its buffer."""
+    """For each value, the phases that read it or a value that shares its buffer."""
     phases = [0] * len(trace.values)
     for operation in (*trace.operations, *trace.adding):
         bit = _BIT[trace.sources[operation.source].phase]

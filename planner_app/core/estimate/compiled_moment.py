@@ -1,17 +1,17 @@
-"""The peak of a step as the compiler has laid it out: its own buffers, with the layer and the term of each."""
+"""The peak of a step as laid out by the compiler: its buffers, each with layer and term."""
 
 from planner_app.core.compile.check import Buffer, Compiled
 from planner_app.core.estimate.breakdown import Held, Snapshot, Term, later_phases, term_of
 from planner_app.core.model.trace import Phase, StepTrace
 
 STATE = (Term.WEIGHTS, Term.OPTIMIZER, Term.INPUTS, Term.CONSTANTS)
-WORKSPACE = "s8["  # bytes that a library is given: the compiler has no other use for this type
+WORKSPACE = "s8["  # memory for a library call: the compiler uses this type for nothing else
 
 
 def compiled_moment(trace: StepTrace, compiled: Compiled, estimated: Snapshot) -> Snapshot:
-    """What the program is given comes from the estimate, all else from the compiler.
+    """The program's arguments come from the estimate, all else from the compiler.
 
-    The compiler lists the largest buffers of its fullest moment; the others are told in one sum.
+    The compiler lists the largest buffers of its peak; the others are given as one sum.
     """
     terms = _terms(trace)
     held = [each for each in estimated.held if each.term in STATE]
@@ -32,7 +32,7 @@ def _held(buffer: Buffer, terms: dict[str, tuple[Term, Phase]]) -> Held:
 
 
 def _terms(trace: StepTrace) -> dict[str, tuple[Term, Phase]]:
-    """By an operation's name: what its results are for, and the pass it belongs to."""
+    """By operation name: the term of its results, and the pass it belongs to."""
     later = later_phases(trace)
     found: dict[str, tuple[Term, Phase]] = {}
     for operation in trace.operations:

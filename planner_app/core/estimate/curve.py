@@ -20,12 +20,12 @@ LevelAt = Callable[[int], Level]
 
 @dataclass(frozen=True, slots=True)
 class LargestBatch:
-    """The largest per-GPU batch within a capacity; 0 where not even one sample fits.
+    """The largest per-GPU batch within a capacity; 0 if not even one sample fits.
 
     Attributes:
         multiple_of_8: The largest multiple of eight that fits, 0 if there is none.
         power_of_2: The largest power of two that fits.
-        bound: More than this was not tried: the model's memory does not grow, or hardly.
+        bound: Larger batches were not tried, because memory hardly grows.
     """
 
     batch: int
@@ -65,7 +65,7 @@ def on_line(level: LevelAt, batch: int) -> Level:
 
 
 def per_gpu_batches(setups: Iterable[Setup], devices: Sequence[Device]) -> dict[StepSetup, list[int]]:
-    """The traces that a chart needs, each with the batches at which it is asked."""
+    """The traces that a chart needs, each with its batches."""
     wanted: dict[StepSetup, dict[int, None]] = {}
     targets = dict.fromkeys(device.target for device in devices)
     for setup in setups:
@@ -77,7 +77,7 @@ def per_gpu_batches(setups: Iterable[Setup], devices: Sequence[Device]) -> dict[
 def largest_within(level: LevelAt, capacity_bytes: int, *, sure: bool = False) -> LargestBatch:
     """Solved on the lines between anchors, confirmed by the batches next to the solution.
 
-    `sure` asks for the high end of the band to fit, not only for what is expected.
+    With `sure` the high end of the band must fit, not just the expected peak.
     """
 
     def need(batch: int) -> int:
@@ -100,12 +100,12 @@ def largest_within(level: LevelAt, capacity_bytes: int, *, sure: bool = False) -
 
 
 def rounded(batch: int) -> LargestBatch:
-    """A largest batch, and the round ones below it."""
+    """A largest batch and the round numbers below it."""
     return LargestBatch(batch, batch // 8 * 8, 1 << (batch.bit_length() - 1) if batch else 0)
 
 
 def largest_on_lines(level: LevelAt, capacity_bytes: int, *, sure: bool = False) -> int:
-    """The largest per-GPU batch that is within a capacity on the lines, not confirmed; 0 where none is.
+    """The largest per-GPU batch within a capacity, from the lines alone and not confirmed; 0 if there is none.
 
     For many capacities at once: all of them are solved on the same points.
     """
@@ -133,5 +133,5 @@ def largest_on_lines(level: LevelAt, capacity_bytes: int, *, sure: bool = False)
 
 
 def _crossing(below: int, above: int, share: float) -> int:
-    """Where a line has gone this share of its way from one batch to another, strictly between them."""
+    """The batch at this share of the way from one batch to another, strictly between them."""
     return min(max(below + round((above - below) * share), below + 1), above - 1)

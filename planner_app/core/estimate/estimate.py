@@ -1,4 +1,4 @@
-"""One setup on one device: how much memory, of what, whose, and whether it fits."""
+"""One setup on one device: how much memory it needs, what for, in which layers, and whether it fits."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -14,12 +14,12 @@ from planner_app.core.model.setup import Setup
 from planner_app.core.model.trace import UNSAID, Role, StepTrace, Trained
 from planner_app.core.replay.band import BandPart
 
-MOST_HELD = 50  # of what is alive at the peak; the rest is in the totals
+MOST_HELD = 50  # entries of what is alive at the peak; the rest is in the totals
 
 
 @dataclass(frozen=True, slots=True)
 class LayerMemory:
-    """One layer's share. `peak_bytes` is what it has in memory at the peak; the shares sum to the peak."""
+    """One layer's share. `peak_bytes` is its memory at the peak; the shares of all layers sum to the peak."""
 
     name: str
     class_name: str
@@ -38,7 +38,7 @@ class Estimate:
         peak_bytes: In use, as the allocator counts it: expected. `low_bytes` and `high_bytes` are the band.
         live_bytes: Requested at the peak, scratch not counted.
         temp_bytes: Kernels' scratch at the peak.
-        device_bytes: With what lies outside the allocator: what nvidia-smi would say.
+        device_bytes: Including what lies outside the allocator, as nvidia-smi would report it.
         capacity_bytes: What the allocator may take on this device; None without a limit.
         verdict: Whether it fits; None without a limit.
         breakdown: Term to bytes; they sum to `peak_bytes`.
@@ -86,7 +86,7 @@ class Estimate:
 
 
 def estimate(need: Need, setup: Setup) -> Estimate:
-    """`need` is that of `setup`, on its device."""
+    """`need` is the memory of `setup` on its device."""
     memory, batch = need.memory, setup.per_gpu_batch
     point, level, capacity = memory.point(batch), need.level(batch), need.capacity_bytes
     moment = snapshot(memory.trace, memory.buffers(batch), batch, point.peak.move)
@@ -124,7 +124,7 @@ def estimate(need: Need, setup: Setup) -> Estimate:
 
 
 def _said(need: Need, level: Level) -> Iterator[str]:
-    """What stands behind a figure, or in its way."""
+    """Remarks on the basis of a figure, and what limits it."""
     if level.source is Source.ESTIMATE and need.calibration is not None:
         yield sentence(need.calibration)
     if need.line.trouble:
@@ -132,7 +132,7 @@ def _said(need: Need, level: Level) -> Iterator[str]:
 
 
 def terms(moment: Snapshot, peak_bytes: int) -> dict[str, int]:
-    """Bytes by term; what the chunks have beyond what was requested is the allocator's."""
+    """Bytes by term; what chunks have beyond the requested bytes is allocator overhead."""
     total: dict[str, int] = {str(term): 0 for term in Term}
     for held in moment.held:
         total[str(held.term)] += held.size_bytes
@@ -141,7 +141,7 @@ def terms(moment: Snapshot, peak_bytes: int) -> dict[str, int]:
 
 
 def layers(trace: StepTrace, batch: int, moment: Snapshot, peak_bytes: int) -> tuple[LayerMemory, ...]:
-    """Every layer's share, in the model's order; what belongs to none comes last."""
+    """Every layer's share, in the model's order; what belongs to no layer comes last."""
     classes = dict(trace.layers)
     static = _static(trace, batch)
     peak: dict[str, int] = defaultdict(int)

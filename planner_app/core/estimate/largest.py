@@ -1,4 +1,4 @@
-"""The largest batch of a setup on a device, in both answers: counting tight, and only what surely fits."""
+"""The largest batch of a setup on a device: counting tight, and only what is sure to fit."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ from planner_app.errors import DeviceError
 @dataclass(frozen=True, slots=True)
 class Largest:
     """Attributes:
-    setup: The way to train; its batch is not looked at.
+    setup: How to train; its batch is ignored.
     counting_tight: Per GPU: the expected peak is within the capacity.
-    surely: Per GPU: the high end of the band is.
-    level: At the largest batch counting tight; at one sample where nothing fits.
+    sure: Per GPU: the high end of the band is within the capacity.
+    level: At the largest batch counting tight; at one sample if nothing fits.
     """
 
     setup: Setup
@@ -24,7 +24,7 @@ class Largest:
     xla: bool
     capacity_bytes: int
     counting_tight: LargestBatch
-    surely: LargestBatch
+    sure: LargestBatch
     level: Level
     calibrated: str = ""
     warnings: tuple[str, ...] = ()
@@ -35,12 +35,12 @@ class Largest:
 
     @property
     def batch(self) -> int:
-        """Global, counting tight; 0 if not even one sample on each GPU fits."""
+        """Global, counting tight; 0 if not even one sample per GPU fits."""
         return self.counting_tight.batch * self.share
 
     @property
     def sure_batch(self) -> int:
-        return self.surely.batch * self.share
+        return self.sure.batch * self.share
 
 
 def largest(need: Need, setup: Setup) -> Largest:
@@ -48,16 +48,18 @@ def largest(need: Need, setup: Setup) -> Largest:
     Raises:
         DeviceError: Nothing limits the device.
     """
-    capacity, counting_tight, surely = need.capacity_bytes, need.largest(), need.largest(sure=True)
-    if capacity is None or counting_tight is None or surely is None:
-        raise DeviceError("The CPU has no limit of its own: give one with --limit 8GiB, or a GPU with --device.")
+    capacity, counting_tight, sure = need.capacity_bytes, need.largest(), need.largest(sure=True)
+    if capacity is None or counting_tight is None or sure is None:
+        raise DeviceError(
+            "The CPU has no memory limit of its own: set one with --limit 8GiB, or name a GPU with --device."
+        )
     return Largest(
         setup=setup,
         device=need.device.name,
         xla=need.memory.xla,
         capacity_bytes=capacity,
         counting_tight=counting_tight,
-        surely=surely,
+        sure=sure,
         level=need.level(max(counting_tight.batch, 1)),
         calibrated="" if need.calibration is None else sentence(need.calibration),
         warnings=(need.line.trouble,) if need.line.trouble else (),

@@ -1,5 +1,5 @@
-"""The largest input whose training still fits. Each size needs a trace of its own, so it is solved with few of them:
-memory over the size is a smooth curve."""
+"""The largest input that still fits. Each size needs its own trace, so few are tried: memory over the size is a smooth
+curve."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from planner_app.core.model.grow import Growth
 
 MOST_TRIES = 12
-FURTHEST = 64  # times the size it has now: beyond that nobody has asked
+FURTHEST = 64  # times the current size: larger ones are not tried
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a size needs; `None` with a reason where the model can't be built with it."""
+    """What a size needs; `None` with a reason if the model can't be built with it."""
 
     size: int
     need_bytes: int | None
@@ -21,10 +21,10 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """The largest size that fits; 0 where none does.
+    """The largest size that fits; 0 if none does.
 
     Attributes:
-        why_no_more: The reason, where it is another one than memory.
+        why_no_more: Why there is no larger one, if not because of memory.
     """
 
     size: int
@@ -34,7 +34,7 @@ class Largest:
 
 
 def largest_size(need: Callable[[int], Tried], growth: Growth, limit_bytes: int) -> Largest:
-    """Bracketed by leaps that assume memory to grow with the square, then narrowed between its two ends."""
+    """Brackets the size with leaps that assume memory grows with its square, then narrows the bracket."""
     tried: dict[int, Tried] = {}
 
     def fits(size: int) -> bool:

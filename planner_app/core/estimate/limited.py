@@ -1,6 +1,6 @@
-"""Whether a batch gets through an allocator with a limit: replayed, chunk by chunk, as it would run.
+"""Whether a batch runs within an allocator's limit, found by replaying every chunk.
 
-Bytes in use are not the whole truth there: memory runs out when no hole is large enough, however many there are.
+Bytes in use alone don't decide that: memory runs out when no hole is large enough, however many there are.
 """
 
 from planner_app.core.estimate.curve import largest_within
@@ -10,13 +10,13 @@ from planner_app.core.replay.memory import Memory
 
 
 def gets_through(memory: Memory, batch: int, limit_bytes: int) -> bool:
-    """Out of one region that has the whole limit, as on a GPU."""
+    """In one region of the whole limit, as on a GPU."""
     buffers = memory.buffers(batch)
     return allocate(memory.trace, buffers, batch, growth=False, limit_bytes=limit_bytes) is not None
 
 
 def largest_through(memory: Memory, limit_bytes: int) -> int:
-    """The largest batch that gets through, 0 for none; found by halving below what fits by bytes in use alone."""
+    """The largest batch that runs, 0 for none; found by bisection below what fits by bytes in use."""
     most = largest_within(lambda batch: level_at(memory.point(batch)), limit_bytes)
     if memory.xla or most.bound or not most.batch:
         return most.batch

@@ -1,5 +1,5 @@
-"""What a step needs of a device, as measurements have calibrated it, and what the device gives: one owner of "does it
-fit?" and "what is the largest batch?".
+"""The calibrated memory that a step needs and the capacity of a device. The one place that answers "does it fit?" and
+"what is the largest batch?".
 
     need = needs.of(Setup(batch=64), device)
     need.verdict(64), need.largest(), need.largest(sure=True)
@@ -23,7 +23,7 @@ from planner_app.core.replay.memory import Memory, Point
 FindCalibration = Callable[[Device, bool], Calibration | None]
 
 
-# What the compiler has said of a way to train on a device; an empty line if it was not asked.
+# The compiler's figures for a setup on a device; an empty line if it was not run.
 FindLine = Callable[[Setup, Device], Line]
 
 
@@ -41,12 +41,12 @@ def level_at(point: Point) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Memory that one GPU needs for a step over its batch, held against a device.
+    """Memory that one GPU needs for a step over its batch, compared with a device.
 
     Attributes:
         calibration: From measurements on this device; every figure here is calibrated with it.
-        limit_bytes: The most the allocator may take, where the user sets a limit.
-        line: The compiler's figures, for a step compiled by XLA: they take the place of the estimate's.
+        limit_bytes: The most the allocator may take, if the user sets a limit.
+        line: The compiler's figures for a step compiled by XLA, which replace the estimate's.
     """
 
     memory: Memory
@@ -66,22 +66,22 @@ class Need:
         return self.limit_bytes if capacity is None else min(capacity, self.limit_bytes)
 
     def level(self, batch: int) -> Level:
-        """At one per-GPU batch: the compiler's where it was asked, else replayed and calibrated."""
+        """At one per-GPU batch: the compiler's figure if there is one, else replayed and calibrated."""
         level = self.line.level(batch, self.estimated)
         if level.source is not Source.ESTIMATE or self.calibration is None:
             return level
         return calibrated_level(self.estimated(batch), self.calibration)
 
     def estimated(self, batch: int) -> Level:
-        """Replayed, whatever measurements and the compiler say."""
+        """Replayed only, without calibration or compiler."""
         return level_at(self.memory.point(batch))
 
     def level_on_line(self, batch: int) -> Level:
-        """At any per-GPU batch, from anchors alone: for charts and long lists."""
+        """At any per-GPU batch, from anchors only: for charts and long lists."""
         return self.level(batch) if self.line.anchor(batch) is not None else on_line(self.level, batch)
 
     def outside_bytes(self, gpus: int) -> int:
-        """On the device, beside the allocator's memory."""
+        """On the device, outside the allocator's memory."""
         if self.calibration is not None and self.calibration.outside_bytes is not None:
             return self.calibration.outside_bytes
         return outside_bytes(self.device, gpus).expected_bytes
@@ -108,7 +108,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The steps that are traced, and what measurements and the compiler say of them."""
+    """The traced steps, with their calibrations and compiler figures."""
 
     memories: Mapping[StepSetup, Memory]
     calibration: FindCalibration = uncalibrated

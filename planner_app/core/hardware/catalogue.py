@@ -1,7 +1,7 @@
-"""Finding a device by its name, and only by its name: "L40S" is not an "L4" with something behind it.
+"""Finds devices by whole words of their names: "L40S" does not match "L4".
 
-A name is a set of words, in any order and case; hyphens count as blanks, "NVIDIA", "GeForce" and "Tesla" may be left
-out: "Tesla T4" and "t4", "NVIDIA A100-SXM4-80GB" and "a100 80gb sxm4". A name that leaves a choice is an error.
+A name is a set of words, in any order and case; hyphens count as spaces, and "NVIDIA", "GeForce" and "Tesla" may be
+left out: "Tesla T4" and "t4", "NVIDIA A100-SXM4-80GB" and "a100 80gb sxm4". An ambiguous name is an error.
 """
 
 import re
@@ -14,8 +14,8 @@ from planner_app.core.hardware.device import Device
 from planner_app.errors import DeviceError
 
 Key = tuple[str, ...]
-NEAREST = 4  # names in an error: more are not read
-SHOWN_LENGTH = 60  # of a name that is not one
+NEAREST = 4  # names listed in an error
+SHOWN_LENGTH = 60  # of an unknown name
 _BREAKS = re.compile(r"[\s\-_()/,]+")
 _SIZE = re.compile(r"\b(\d+)\s+(g[bi]b?)\b")
 _WHERE = "`plimsoll devices --search TEXT` lists them"
@@ -27,7 +27,7 @@ def words(name: str) -> frozenset[str]:
 
 
 def _spellings(name: str) -> Iterator[Key]:
-    """The name's words, and without those that people leave out."""
+    """The name's words, with and without those that people leave out."""
     full = words(name)
     yield _key(full)
     if shorter := full - {"geforce", "tesla"}:
@@ -42,7 +42,7 @@ def _key(some: Iterable[str]) -> Key:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All devices that are known, in the order of the list."""
+    """All known devices, in the order of the list."""
 
     devices: tuple[Device, ...]
 
@@ -72,7 +72,7 @@ class Catalogue:
         return tuple(device for device in self.devices if all(word in _description(device) for word in wanted))
 
     def _longer(self, wanted: frozenset[str]) -> list[Device]:
-        """Devices whose names say all that is wanted, and more. Slices only if no whole card does."""
+        """Devices whose names contain all wanted words and more. Slices only if no whole card matches."""
         if not wanted:
             return []
         found = [device for device in self.devices if any(wanted <= words(name) for name in _all_names(device))]
@@ -81,11 +81,11 @@ class Catalogue:
     def _why_not(self, name: str, candidates: list[Device]) -> str:
         shown = repr(name if len(name) <= SHOWN_LENGTH else f"{name[:SHOWN_LENGTH]}...")
         if candidates:
-            return f"{shown} leaves a choice: write {_listed(candidates)} ({_WHERE})."
+            return f"{shown} is ambiguous: write {_listed(candidates)} ({_WHERE})."
         by_name = {device.name.lower(): device for device in self.devices}
         close = get_close_matches(f"nvidia {name.lower().removeprefix('nvidia ')}"[:100], by_name, NEAREST, 0.5)
-        nearest = f"the nearest names are {_listed([by_name[found] for found in close])}; " if close else ""
-        return f"No device is called {shown}: {nearest}{_WHERE}, and --device takes a size such as 24GiB too."
+        nearest = f"similar names are {_listed([by_name[found] for found in close])}; " if close else ""
+        return f"No device is called {shown}: {nearest}{_WHERE}, and --device also takes a size such as 24GiB."
 
 
 def _indexed(pairs: Iterable[tuple[Key, Device]]) -> dict[Key, list[Device]]:

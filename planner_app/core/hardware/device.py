@@ -1,7 +1,7 @@
 """What a setup runs on: a GPU of the catalogue, a slice of one, any card of a given size, or TensorFlow's CPU device.
 
-A figure that nobody has seen is `None`, never 0. Marketed gigabytes are kept only to be shown: capacity is what the
-driver reports (`total_bytes`), which is up to 7 % less.
+An unknown figure is `None`, never 0. Marketed gigabytes are only shown: capacity is what the driver reports
+(`total_bytes`), which is up to 7 % less.
 """
 
 from collections.abc import Mapping
@@ -26,14 +26,14 @@ class Segment(StrEnum):
 class Basis(StrEnum):
     """How a figure came about."""
 
-    QUOTED = "quoted"  # somebody published it, or a driver printed it
-    DERIVED = "derived"  # worked out from other figures
-    GIVEN = "given"  # the user says so
+    QUOTED = "quoted"  # published, or printed by a driver
+    DERIVED = "derived"  # calculated from other figures
+    GIVEN = "given"  # by the user
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a figure comes from. `date` is when it was true, as far as the source says: "2026-08-22", "2026-08"."""
+    """Where a figure comes from. `date` is when it was valid, as precisely as known: "2026-08-22", "2026-08"."""
 
     source: str
     basis: Basis = Basis.QUOTED
@@ -42,7 +42,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a card, or of an hour of one GPU in a cloud. `source` is who says so: the provider, for a cloud's.
+    """The price of a card, or of one GPU for an hour in a cloud, whose provider is the `source`.
 
     `kind` is "list price at launch", "specialist" or "hyperscaler" cloud; `note` what is not in the price.
     """
@@ -56,7 +56,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Tflops:
-    """Peak of dense arithmetic. Figures with sparsity, twice as high, have no place here; nor has FP8 or FP4.
+    """Peak of dense arithmetic, without sparsity (twice as high), FP8 and FP4.
 
     `float32` is the ordinary units', `tensorfloat32`, `float16` and `bfloat16` the tensor cores' with float32 sums.
     """
@@ -115,7 +115,7 @@ class Device:
 
     def __post_init__(self) -> None:
         if self.total_bytes is not None and self.total_bytes <= 0:
-            raise DeviceError(f"{self.name} can't have {self.total_bytes} bytes of memory: give a size such as 24GiB.")
+            raise DeviceError(f"{self.name} can't have {self.total_bytes} bytes of memory: use a size such as 24GiB.")
 
     @property
     def cuda(self) -> bool:
@@ -123,7 +123,7 @@ class Device:
 
     @property
     def whole(self) -> bool:
-        """A card as it is sold: no slice of one, and with error correction as delivered."""
+        """A card as it is sold: not a slice, and with its default error correction."""
         return self.slice_of is None and not self.name.endswith(ECC_OFF)
 
     @property
@@ -147,7 +147,7 @@ def cpu_device(total_bytes: int | None = None) -> Device:
 
 
 def custom_device(name: str, total_bytes: int, compute_capability: tuple[int, int] | None = None) -> Device:
-    """A card of which only the memory is known: `total_bytes` as its driver reports it."""
+    """A card with only its memory known: `total_bytes` as its driver reports it."""
     return Device(
         name=name,
         segment=Segment.CUSTOM,

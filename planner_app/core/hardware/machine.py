@@ -1,4 +1,4 @@
-"""The GPUs of this machine as their driver describes them. What the driver does not say is `None`, never 0."""
+"""The GPUs of this machine as their driver describes them. What the driver does not report is `None`, never 0."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -8,7 +8,7 @@ from planner_app.core.hardware.device import Basis, Device, Provenance, Segment
 
 
 class Driver(StrEnum):
-    """How it stands with the machine's driver."""
+    """The state of the machine's driver."""
 
     FINE = "fine"
     MISSING = "missing"
@@ -19,7 +19,7 @@ class Driver(StrEnum):
 
 
 class Health(StrEnum):
-    """How it stands with one GPU."""
+    """The state of one GPU."""
 
     FINE = "fine"
     LOST = "lost"
@@ -43,12 +43,12 @@ class Gpu:
 
     Attributes:
         index: The driver's number, by position on the bus; of a slice, its number on its GPU.
-        sentence: What is wrong and what to do, where something is.
-        reserved_bytes: Kept by driver and firmware: part of the total, and nobody's to use.
+        sentence: What is wrong and what to do; empty if nothing is.
+        reserved_bytes: Kept by driver and firmware: part of the total, but not usable.
         ecc: Error correction is on.
         mig: The GPU is split: programs see its slices, not the GPU.
-        processes: Those that compute on it; None where the driver does not tell.
-        energy_joules: Taken since the driver was loaded.
+        processes: Those that compute on it; None if the driver does not report them.
+        energy_joules: Consumed since the driver was loaded.
     """
 
     index: int
@@ -74,16 +74,16 @@ class Gpu:
         return self.health is Health.FINE
 
     def bytes_of(self, process: int) -> int | None:
-        """What one process has on it; None where the driver does not tell."""
+        """What one process has on it; None if the driver does not report it."""
         return next((each.used_bytes for each in self.processes or () if each.process == process), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """Attributes:
-    sentence: What is wrong and what to do, where something is; or that there is no GPU.
+    sentence: What is wrong and what to do, or that there is no GPU; empty if all is well.
     driver_version: As in "570.86.15".
-    cuda_version: The newest CUDA that the driver runs, as in "12.8".
+    cuda_version: The newest CUDA that the driver supports, as in "12.8".
     """
 
     driver: Driver
@@ -98,7 +98,7 @@ class Machine:
 
 
 def device_of(gpu: Gpu, known: Device | None = None) -> Device:
-    """The GPU as a device to estimate for: what the driver says of it, and the rest from the catalogue's entry."""
+    """The GPU as a device to estimate for: the driver's figures, completed from the catalogue's entry."""
     said = Provenance("NVML on this machine", Basis.QUOTED)
     facts = {
         "total_bytes": gpu.total_bytes,

@@ -1,4 +1,4 @@
-"""What is wanted of the hardware, and what carries it."""
+"""What is to be trained, and the hardware that fits it."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from planner_app.core.model.setup import Precision, Setup, StepSetup
 from planner_app.errors import SetupError
 
 COUNTS = tuple(range(1, 17))
-IN_ONE_MACHINE = 8  # the most GPUs that machines on sale hold, but for a few
+IN_ONE_MACHINE = 8  # few machines on sale hold more GPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class ShopRequest:
     """What is to be trained.
 
     Attributes:
-        setup: Batch, optimizer and the rest; its precision, GPUs and accumulation steps are the shop's to choose.
-        precisions: Those allowed, the preferred one first.
-        most_accumulate: Up to how many steps' gradients may be added up where the batch doesn't fit at once.
-        counts: Numbers of GPUs to try.
-        sure: Even the high end of the estimate's band has to fit: tight does not count.
+        setup: Batch, optimizer and the rest; `shop` chooses precision, GPUs and accumulation steps.
+        precisions: Those allowed, preferred first.
+        most_accumulate: The most accumulation steps to use if the batch doesn't fit at once.
+        counts: GPU counts to try.
+        sure: Even the high end of the estimate's band must fit: tight does not count.
     """
 
     setup: Setup
@@ -37,7 +37,7 @@ class ShopRequest:
     def __post_init__(self) -> None:
         if not self.precisions or not self.counts or min(*self.counts, self.most_accumulate) < 1:
             said = f"{len(self.precisions)} precisions, GPUs {list(self.counts)}, {self.most_accumulate} steps at most"
-            raise SetupError(f"{said}: expected at least one precision, and numbers above zero.")
+            raise SetupError(f"{said}: expected at least one precision, and positive numbers.")
 
     def grown(self, growth: Growth, size: int) -> "ShopRequest":
         """The same with larger inputs."""
@@ -49,7 +49,7 @@ class ShopRequest:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A number of GPUs of one kind that carries the training.
+    """A number of GPUs of one kind that fits the training.
 
     Attributes:
         setup: How it is trained there.
@@ -59,8 +59,8 @@ class Option:
         buy: Of the cards alone.
         hour: In the cheapest cloud.
         watts: Of all cards at full load.
-        speed: `None` where the device's figures are not known.
-        calibrated: What measurements had to say, in a sentence; "" where there were none.
+        speed: `None` if the device's figures are unknown.
+        calibrated: How measurements calibrated the figures, a sentence; "" if there are none.
     """
 
     device: Device
@@ -89,26 +89,26 @@ class Option:
 
     @property
     def even(self) -> bool:
-        """Every GPU gets as many samples as the next, in every step."""
+        """Whether every GPU gets the same number of samples in every step."""
         return self.setup.batch % (self.setup.gpus * self.setup.accumulate) == 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to be known before money is spent on it."""
+        """What to know before spending money on it."""
         setup, device = self.setup, self.device
         said = []
         if self.verdict is Verdict.TIGHT:
             said.append("tight: the high end of the estimate's band does not fit")
         if setup.accumulate > 1 and setup.gpus > 1:
-            said.append("Keras 3.15's own fit can't add up gradients over steps on several GPUs, a plan's fit can")
+            said.append("Keras 3.15's own fit can't accumulate gradients on several GPUs, a plan's fit can")
         if not self.even:
-            said.append(f"a batch of {setup.batch} can't be shared out evenly")
+            said.append(f"a batch of {setup.batch} can't be divided evenly")
         if setup.gpus > IN_ONE_MACHINE:
             said.append(f"few machines hold more than {IN_ONE_MACHINE} GPUs, and MirroredStrategy uses one machine")
         if device.unified:
-            said.append("its memory is the host's own: other programs take their part")
+            said.append("its memory is the host's own, shared with other programs")
         if device.total_is_derived:
-            said.append("the memory it reports is derived, not seen")
+            said.append("its reported memory is derived, not confirmed")
         if self.calibrated:
             said.append(self.calibrated[0].lower() + self.calibrated[1:].rstrip("."))
         return (*said, *(note.rstrip(".") for note in device.notes))
@@ -123,7 +123,7 @@ class Option:
 @dataclass(frozen=True, slots=True)
 class Offers:
     """Attributes:
-    missing: Traces without which some of the devices can't be answered for; those are in neither list.
+    missing: Traces needed to judge some of the devices, which are in neither list.
     """
 
     options: tuple[Option, ...]
@@ -131,7 +131,7 @@ class Offers:
     missing: tuple[StepSetup, ...] = ()
 
     def why_not(self) -> tuple[Refusal, ...]:
-        """One for each device that can't carry it in any number: why the best number of it can't. The nearest first."""
+        """One for each device that does not fit it in any number: why its best number does not. Nearest first."""
         able = {option.device.name for option in self.options}
         last: dict[str, Refusal] = {}
         for refusal in self.refusals:
@@ -143,13 +143,13 @@ class Offers:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """What would carry the training with larger inputs.
+    """What would fit the training with larger inputs.
 
     Attributes:
         size: The first of the sizes that grow.
         best: The best of the options within the limits; None if there is none.
         carrying: How many options there are.
-        why_not: Why nothing can be said, where the model can't be built with inputs of that size.
+        why_not: Why the model can't be built with inputs of that size; empty if it can.
     """
 
     growth: Growth

@@ -1,6 +1,6 @@
-"""What a number of GPUs costs: to buy, or by the hour. A price that nobody has told is unknown, never nothing.
+"""What a number of GPUs costs: to buy, or by the hour. A missing price is unknown, never zero.
 
-A price is of the day it was seen. After 90 days it is old, and one without a date might be: both are marked.
+A price belongs to the day it was published. After 90 days it is old, and one without a date may be: both are marked.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Cost:
 
 
 def day_of(text: str | None) -> date | None:
-    """The first day that "2026-08-22", "2026-08" or "2026" can mean; `None` where that is no day at all."""
+    """The first day that "2026-08-22", "2026-08" or "2026" can mean; `None` if it is not a date."""
     if not text:
         return None
     try:
@@ -47,7 +47,7 @@ def is_old(price: Price, today: date) -> bool:
 
 
 def cheapest(prices: Iterable[Price], today: date) -> Price | None:
-    """The lowest of those that are not old; of old ones only where there is no other."""
+    """The lowest price that is not old; an old one only if there is no other."""
     return min(prices, key=lambda price: (is_old(price, today), price.usd), default=None)
 
 

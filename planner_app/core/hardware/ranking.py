@@ -1,4 +1,4 @@
-"""Options put in order, thinned out, and the ones that nothing beats."""
+"""Sorts and filters options, and finds those that nothing beats."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Key = Callable[[Option], float | None]
 
 
 class By(StrEnum):
-    """What the best one is best at."""
+    """What to sort by."""
 
     PRICE = "price"
     HEADROOM = "headroom"
@@ -24,7 +24,7 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What an option must keep to. With a limit on a figure, an unknown figure is out."""
+    """Limits for options. A limit on a figure excludes options where it is unknown."""
 
     segments: frozenset[Segment] = frozenset()
     most_usd: float | None = None
@@ -34,22 +34,22 @@ class Filter:
     fresh: bool = False
 
     def why_not(self, option: Option) -> str | None:
-        """Why it is out, in a few words; nothing if it is in."""
+        """Why the option is excluded, in a few words; None if it is not."""
         if self.segments and option.device.segment not in self.segments:
             return f"is for {option.device.segment} use"
         for pay, most in ((Pay.BUY, self.most_usd), (Pay.CLOUD, self.most_usd_an_hour)):
             cost = cost_of(option, pay)
             each = " an hour" if pay is Pay.CLOUD else ""
             if (most is not None or self.priced is pay) and cost is None:
-                return f"its price{each} is not known"
+                return f"its price{each} is unknown"
             if most is not None and cost is not None and cost.usd > most:
                 return f"costs ${cost.usd:,.2f}{each}"
             if self.fresh and self.priced is pay and cost is not None and cost.old:
                 return f"its price{each} is old"
         if self.most_watts is not None and option.watts is None:
-            return "how many watts it takes is not known"
+            return "its power is unknown"
         if self.most_watts is not None and option.watts is not None and option.watts > self.most_watts:
-            return f"takes {option.watts} W"
+            return f"draws {option.watts} W"
         return None
 
 
@@ -62,7 +62,7 @@ def cost_of(option: Option, pay: Pay) -> Cost | None:
 
 
 def key_of(by: By, pay: Pay) -> Key:
-    """A figure that is small where the option is good; `None` where it is not known."""
+    """A figure that is smaller for better options; `None` if unknown."""
 
     def usd(option: Option) -> float | None:
         cost = cost_of(option, pay)
@@ -80,7 +80,7 @@ def key_of(by: By, pay: Pay) -> Key:
 
 
 def ranked(options: Iterable[Option], by: By = By.PRICE, pay: Pay = Pay.CLOUD) -> list[Option]:
-    """The best first. What is not known comes last; among equals fewer GPUs, then the lower price, then the name."""
+    """Best first, unknown last; among equals fewer GPUs, then the lower price, then the name."""
     key, usd = key_of(by, pay), key_of(By.PRICE, pay)
     return sorted(
         options,
@@ -93,7 +93,7 @@ def _known_first(figure: float | None) -> tuple[bool, float]:
 
 
 def one_of_each(options: Iterable[Option]) -> list[Option]:
-    """Of every device the option that comes first."""
+    """The first option of every device."""
     first: dict[str, Option] = {}
     for option in options:
         first.setdefault(option.device.name, option)
@@ -101,7 +101,7 @@ def one_of_each(options: Iterable[Option]) -> list[Option]:
 
 
 def front(options: Sequence[Option], by: By = By.SPEED, pay: Pay = Pay.CLOUD) -> list[Option]:
-    """The Pareto front, cheapest first: for each no other is cheaper and at least as good, or as cheap and better.
+    """The Pareto front, cheapest first: no other option is cheaper and at least as good, or as cheap and better.
 
     An option without a price, or without the figure, is never on it.
     """

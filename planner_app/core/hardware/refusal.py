@@ -1,4 +1,4 @@
-"""Why a number of GPUs can't carry a training, as a value and as a sentence."""
+"""Why a training does not fit a number of GPUs, as a value and as a sentence."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -8,7 +8,7 @@ from planner_app.units import format_bytes
 
 
 class Why(IntEnum):
-    """The nearer to fitting, the smaller."""
+    """Smaller is nearer to fitting."""
 
     MEMORY = 1
     NO_BFLOAT16 = 2
@@ -36,12 +36,12 @@ class Refusal:
 
     @property
     def badness(self) -> tuple[int, int]:
-        """The least is the nearest to fitting."""
+        """Smaller is nearer to fitting."""
         return self.why, self.need_bytes
 
     @property
     def shortfall(self) -> float:
-        """How many times the memory it would take."""
+        """How many times the memory it would need."""
         return self.need_bytes / self.limit_bytes if self.limit_bytes else 0.0
 
     @property
@@ -52,14 +52,14 @@ class Refusal:
             number = "" if self.gpus == 1 else f" with {self.gpus} of them"
             need, limit = format_bytes(self.need_bytes), format_bytes(self.limit_bytes)
             each = f"{self.per_gpu_batch:,} each" + (f" in {self.accumulate} steps" if self.accumulate > 1 else "")
-            return f"needs {need} a GPU{number} ({self.precision}, {each}), {name} gives {limit}"
+            return f"needs {need} per GPU{number} ({self.precision}, {each}), {name} gives {limit}"
         if self.why is Why.NO_BFLOAT16:
-            return f"{name} has no bfloat16 (compute capability {capability}, it came with 8.0): allow mixed_float16"
+            return f"{name} has no bfloat16 (compute capability {capability}, it needs 8.0): allow mixed_float16"
         if self.why is Why.TOO_MANY:
             return f"a batch of {self.batch} can't feed {self.gpus} GPUs"
         if self.why is Why.MEMORY_UNKNOWN:
-            return f"how much memory {name} reports is not known"
-        return f"TensorFlow 2.21 has no kernels for compute capability {capability}: they begin with 6.0"
+            return f"the memory that {name} reports is unknown"
+        return f"TensorFlow 2.21 has no kernels for compute capability {capability}: they start at 6.0"
 
 
 def short_name(device: Device) -> str:

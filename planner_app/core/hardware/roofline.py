@@ -5,7 +5,7 @@
     all of them        or the time the host needs to start them, if that is longer
     several GPUs       and a ring all-reduce of the gradients over the link between them
 
-Held against NVIDIA's own figures for ResNet-50 with XLA (DeepLearningExamples, TensorFlow 20.06; V100 and A100, float32
+Checked with NVIDIA's own figures for ResNet-50 with XLA (DeepLearningExamples, TensorFlow 20.06; V100 and A100, float32
 and mixed precision, 1 to 16 GPUs) it is within a tenth for most and 40 % above for the A100 in TensorFloat-32;
 tests/benchmarks/shop.py shows each. What reads the data can be slower than all of this.
 """
@@ -50,7 +50,7 @@ class Speed:
 
     Attributes:
         reduce_seconds: The part that gradients take on their way between GPUs.
-        at_least: Some figure of the device is not known and a lower one was taken: it may be faster.
+        at_least: A figure of the device is unknown and a lower one was used: it may be faster.
     """
 
     seconds: float
@@ -67,7 +67,7 @@ class Rate:
 
 
 def rate(device: Device, precision: Precision) -> Rate | None:
-    """The peak at which matrices are multiplied; `None` where it is not known.
+    """The peak rate of matrix multiplication; `None` if unknown.
 
     TensorFlow multiplies float32 as TensorFloat-32 from Ampere on. A card without tensor cores, or without the type,
     computes in float32 whatever the precision.
@@ -89,7 +89,7 @@ def rate(device: Device, precision: Precision) -> Rate | None:
 
 
 def link_bytes_per_second(device: Device, gpus: int) -> float | None:
-    """What one GPU can send to the next in a ring, in one direction; `None` where it is not known."""
+    """What one GPU can send to the next in a ring, in one direction; `None` if unknown."""
     link = device.nvlink
     if link is not None and link.bytes_per_second is not None and (gpus <= 2 or not link.bridge):
         return link.bytes_per_second / 2  # counted in both directions together
@@ -103,7 +103,7 @@ def link_bytes_per_second(device: Device, gpus: int) -> float | None:
 
 
 def reduce_seconds(gradient_bytes: int, device: Device, gpus: int) -> float | None:
-    """A ring sends every gradient twice round, but for one GPU's share. Keras waits for it: no work goes on beside."""
+    """A ring sends every gradient around twice, minus one GPU's share. Keras waits for it without other work."""
     if gpus == 1:
         return 0.0
     pace = link_bytes_per_second(device, gpus)
@@ -121,7 +121,7 @@ def step_seconds(work: StepWork, batch: int, flops_per_second: float, bytes_per_
 def speed(
     work: StepWork, device: Device, precision: Precision, *, batch: int, per_gpu_batch: int, gpus: int, accumulate: int
 ) -> Speed | None:
-    """`None` where the device's peak, bandwidth or link is not known."""
+    """`None` if the device's peak, bandwidth or link is unknown."""
     peak, bandwidth = rate(device, precision), device.bandwidth_bytes_per_second
     reducing = reduce_seconds(work.gradient_bytes, device, gpus)
     if peak is None or bandwidth is None or reducing is None:

@@ -1,12 +1,12 @@
-"""Which GPUs, and how many, can carry a training, and why the others can't.
+"""Which GPUs, and how many, fit a training, and why the others don't.
 
     request = ShopRequest(Setup(batch=256), precisions=(Precision.MIXED_BFLOAT16,))
     needs = Needs({step: tracer.memory(step) for step in steps(request, devices)})
     offers = shop(request, devices, needs, today=date.today())
     best = ranked(offers.options, By.PRICE, Pay.CLOUD)[0]
 
-All is worked out from traces that are there: another price, budget or batch needs no new one. With fewer traces than
-`steps` names, `offers.missing` are those that would tell more; asked again with them, it may name others.
+Everything is computed from existing traces: another price, budget or batch needs no new one. With fewer traces than
+`steps` names, `offers.missing` lists those still needed; with these, a second call may name others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ def shop(
     today: date,
     measured: Measured | None = None,
 ) -> Offers:
-    """Every device in every number: what carries the training, and why the rest does not."""
+    """Every device in every number: what fits the training, and why the rest does not."""
     counter = _Counter(request, needs, today, measured or {})
     options: list[Option] = []
     refusals: list[Refusal] = []
@@ -80,7 +80,7 @@ def shop(
 
 
 def _has(device: Device, precision: Precision) -> bool:
-    """Whether the device computes in the precision. One of unknown capability may."""
+    """Whether the device supports the precision. One of unknown capability counts as yes."""
     needed = BFLOAT16_CAPABILITY if SIXTEEN_BITS.get(precision) == "bfloat16" else OLDEST_CAPABILITY
     return device.compute_capability is None or device.compute_capability >= needed
 
@@ -92,7 +92,7 @@ class _NoTrace(Exception):
 
 
 class _Counter:
-    """Answers for one device and number at a time, and remembers what many of them share."""
+    """Judges one device and number at a time, and caches what they share."""
 
     def __init__(self, request: ShopRequest, needs: Needs, today: date, measured: Measured) -> None:
         self._request, self._needs, self._today, self._measured = request, needs, today, measured
@@ -132,7 +132,7 @@ class _Counter:
         return min(found, refusal, key=lambda each: each.need_bytes) if isinstance(found, Refusal) else found
 
     def _accumulated(self, device: Device, precision: Precision, gpus: int, most: int) -> Option | Refusal:
-        """In the fewest steps in which it fits, or up to twice as many where only those share the batch out evenly."""
+        """In the fewest steps that fit, or up to twice as many if only those divide the batch evenly."""
         batch = self._request.setup.batch
         _, need, limit = self._trained(device, precision, gpus, 2)
         fitting = self._most(need, limit)
@@ -197,7 +197,7 @@ class _Counter:
                 raise _NoTrace(place[1])
             need = self._needs.of(setup, device)
             if (limit := need.capacity_bytes) is None:
-                raise AssertionError("The CPU is for sale nowhere here.")
+                raise AssertionError("shop never offers the CPU.")
             self._found[place] = need, limit
         return setup, *self._found[place]
 

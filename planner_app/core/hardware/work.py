@@ -18,19 +18,19 @@ MULTIPLYING = frozenset(
 DEPTHWISE = frozenset(
     "DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter".split()
 )
-# These look at shapes, or run on the host: no kernel starts and no tensor is read.
+# These only look at shapes, or run on the host: no kernel starts and no tensor is read.
 NO_KERNEL = frozenset(
     "Shape ShapeN Size Rank BroadcastGradientArgs VarHandleOp ReadVariableOp Const NoOp Identity IdentityN Reshape "
     "ExpandDims Squeeze StopGradient PreventGradient Placeholder ConcatOffset".split()
 )
-# Of what they read they touch as much as they put out.
+# These read only as much as they write.
 PICKING = frozenset("Slice StridedSlice GatherV2 Gather GatherNd ResourceGather TensorListGetItem".split())
 COLLECTIVE = "CollectiveReduceV2"
 
 
 @dataclass(frozen=True, slots=True)
 class Multiplication:
-    """Kernels that are alike: `count` of them, each with this arithmetic (two for a multiply-add) and traffic."""
+    """`count` identical kernels, each with this arithmetic (two for a multiply-add) and traffic."""
 
     flops: Size
     moved: Size
@@ -46,7 +46,7 @@ class StepWork:
             multiply-adds, as a model's cost.
         moved: Bytes that all other kernels read and write.
         kernels: How many kernels are started.
-        gradient_bytes: What is added up over GPUs.
+        gradient_bytes: What is summed over GPUs.
     """
 
     multiplications: tuple[Multiplication, ...]
@@ -56,7 +56,7 @@ class StepWork:
     gradient_bytes: int
 
     def flops(self, batch: int) -> int:
-        """Of forward and backward pass, without what tensor cores have no part in."""
+        """Of the forward and backward pass, without what tensor cores can't do."""
         return sum(kind.flops.at(batch) * kind.count for kind in self.multiplications)
 
     def moved_bytes(self, batch: int) -> int:

@@ -1,8 +1,7 @@
-"""What measurements teach an estimate: figures that no trace can know, for one kind of device and one set of versions.
+"""Calibrates estimates with measurements, for one kind of device and one set of versions.
 
-Measured over estimated is a ratio; where it lies for some models is where it is looked for with the next one. The band
-narrows to where the next ratio is to be expected from those seen (Student's prediction interval), and never so far
-that a measurement that was made lies outside.
+The ratio of measured to estimated bytes of some models is expected of the next one too. The band narrows to where the
+next ratio is expected (Student's prediction interval), but never so far that a measurement lies outside.
 """
 
 from collections.abc import Iterable
@@ -16,13 +15,13 @@ from planner_app.core.measure.leak import student_t
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One measurement held against its estimate.
+    """One measurement and its estimate.
 
     Attributes:
-        setup: In words, to be shown.
+        setup: In words, for display.
         measured_bytes: The peak of each process.
-        outside_bytes: What the process had on the GPU beside the allocator's pool; None where nobody said.
-        limit_bytes: What the allocator may take, as it says itself, if it was not told a limit.
+        outside_bytes: What the process had on the GPU outside the allocator's pool; None if unknown.
+        limit_bytes: What the allocator may take, as it reports, unless the user set a limit.
     """
 
     model: str
@@ -40,17 +39,17 @@ class Sample:
 
     @property
     def point(self) -> tuple[str, str]:
-        """Measured again, it takes the place of what was known."""
+        """A new measurement of the same point replaces the old one."""
         return self.model_sha256 or self.model, self.setup
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All that was measured on one kind of device with one set of versions.
+    """All measurements on one kind of device with one set of versions.
 
     Attributes:
         device: As the catalogue calls it, or "cpu".
-        xla: Of steps compiled by XLA, which take their memory another way.
+        xla: For steps compiled by XLA, which allocate memory differently.
     """
 
     device: str
@@ -78,7 +77,7 @@ class Calibration:
 
     @property
     def reach(self) -> float:
-        """How far from the middle the next ratio may lie, with 95 % confidence; of one measurement nothing is known."""
+        """How far from the middle the next ratio may lie, with 95 % confidence; unknown from one measurement."""
         ratios = [sample.ratio for sample in self.samples]
         count = len(ratios)
         if count < 2:
@@ -97,7 +96,7 @@ class Calibration:
 
 
 def calibrated_level(level: Level, calibration: Calibration) -> Level:
-    """The expected peak moved, the band narrowed to what was seen and what is to be expected, never widened for it."""
+    """Moves the expected peak and narrows the band to what was measured and is to be expected; never widens it."""
     ratio, reach = calibration.ratio, calibration.reach
     lowest, highest = calibration.seen
     low = max(level.low_bytes * ratio, level.peak_bytes * (ratio - reach))

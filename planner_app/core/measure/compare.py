@@ -1,7 +1,7 @@
-"""An estimate held against a measurement: the peak, by what it is made of, and layer by layer.
+"""Compares an estimate with a measurement: the peak, by term and by layer.
 
-Both sides are told apart in the same way: what was there before the step, what each phase of the step has made, what
-kernels took for themselves, and what the allocator handed out beyond what was asked for. Each side sums to its peak.
+Both sides are split in the same way: what existed before the step, what each phase has made, kernel scratch, and what
+the allocator gave beyond the requested bytes. Each side sums to its peak.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ TERMS = (STATE, *MADE.values(), SCRATCH, OVERHEAD)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One term, or one layer. A layer's bytes are what the step has made for it, without what stays between steps."""
+    """One term or one layer. A layer's bytes are what the step made for it, without what stays between steps."""
 
     name: str
     estimated_bytes: int
@@ -31,7 +31,7 @@ class Part:
 
     @property
     def difference_bytes(self) -> int:
-        """Above zero: more was estimated than measured."""
+        """Positive: more was estimated than measured."""
         return self.estimated_bytes - self.measured_bytes
 
 
@@ -40,8 +40,8 @@ class Comparison:
     """Attributes:
     estimated_bytes: The expected peak; `low_bytes` to `high_bytes` is its band.
     measured_bytes: Peaks of all processes.
-    replicas: How many share the allocator that was measured: the estimate, which is of one, counts so many times.
-    terms: Of the expected peak, and of one measured step. Empty where that was not watched.
+    replicas: How many share the measured allocator: the estimate, which is for one, is multiplied by it.
+    terms: Of the expected peak, and of one measured step. Empty if that was not watched.
     layers: Largest difference first.
     notes: What to keep in mind.
     """
@@ -59,18 +59,18 @@ class Comparison:
 
     @property
     def error(self) -> float:
-        """0.01: one percent more was estimated than the process in the middle took."""
+        """0.01: one percent more was estimated than the median process took."""
         middle = sorted(self.measured_bytes)[len(self.measured_bytes) // 2]
         return self.estimated_bytes / middle - 1
 
     @property
     def in_band(self) -> bool:
-        """No process took more than the high end, and none less than the low end."""
+        """Whether the peaks of all processes lie within the band."""
         return self.low_bytes <= min(self.measured_bytes) and max(self.measured_bytes) <= self.high_bytes
 
 
 def compare(memory: Memory, measurement: Measurement) -> Comparison | None:
-    """`memory` is of the measured setup's step, for the device it was measured on. None where nothing was measured."""
+    """`memory` is of the measured setup's step, for the device it was measured on. None if nothing was measured."""
     peaks = max(measurement.peaks.values(), key=max, default=())
     if not peaks:
         return None
@@ -116,7 +116,7 @@ def estimated_timeline(memory: Memory, batch: int) -> Timeline:
 
 
 def _watched(runs: Iterable[Run]) -> Run | None:
-    """The process in the middle of those whose step was watched."""
+    """The median process of those whose step was watched."""
     found = sorted(
         (run for run in runs if run.timeline), key=lambda run: run.timeline.peak_bytes if run.timeline else 0
     )
@@ -144,7 +144,7 @@ def _estimated_terms(memory: Memory, batch: int) -> Mapping[str, int]:
 
 
 def _measured_terms(run: Run) -> Mapping[str, int]:
-    """What was there before is told in chunks, unless somebody watched when it was asked for."""
+    """What existed before the step is known in chunks only, unless its allocation was watched."""
     timeline = run.timeline
     if timeline is None:
         return {}
@@ -173,10 +173,10 @@ def _layers(memory: Memory, batch: int, replicas: int, timeline: Timeline) -> tu
 def _notes(measurement: Measurement, memory: Memory) -> Iterable[str]:
     if not measurement.place.on_gpu and measurement.setup.gpus > 1:
         yield (
-            f"{measurement.setup.gpus} replicas on the CPU share one allocator and reduce gradients by a ring of their "
-            "own, whose copies no GPU makes: compared is all of them together."
+            f"{measurement.setup.gpus} replicas on the CPU share one allocator and reduce gradients with their own "
+            "ring, whose copies no GPU makes: the comparison is of all of them together."
         )
     if measurement.order is Order.ORDINARY and not measurement.place.on_gpu:
-        yield "Kernels ran on a pool of threads: in an order that differs from step to step, and from a GPU's."
+        yield "Kernels ran on a thread pool, in an order that differs from step to step and from a GPU's."
     if memory.xla != any(run.xla for run in measurement.runs):
         yield "One of the two is compiled by XLA, the other is not."

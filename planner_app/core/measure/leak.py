@@ -1,4 +1,4 @@
-"""Does memory grow from step to step? A line through what is in use after each, with what is known of its slope."""
+"""Does memory grow from step to step? Fits a line through the bytes in use after each step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from math import inf, sqrt
 from planner_app.core.measure.measurement import Run, after_each
 
 WARM_UP = 2  # entries: constants are folded and caches filled in the first ones
-FEWEST = 5  # entries after them, below which a line says nothing
+FEWEST = 5  # entries after the warm-up that a line needs
 # Student's t for 95 % on both sides, by degrees of freedom; from 30 on within 2 % of the normal distribution's 1.96.
 _T = tuple(
     float(text)
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 class Leak:
     """Attributes:
     bytes_per_step: The slope; `low_bytes` to `high_bytes` is where it lies with 95 % confidence.
-    total_bytes: What came to it from the first entry that counts to the last.
+    total_bytes: The growth from the first counted entry to the last.
     """
 
     verdict: Verdict
@@ -41,10 +41,10 @@ class Leak:
 
 
 def leak(after_bytes: Sequence[int]) -> Leak:
-    """Growing: the slope is surely above zero, and the whole last third lies above the whole first one.
+    """Growing: the slope is significantly above zero, and the whole last third lies above the whole first third.
 
-    A step up that is not repeated (a buffer made once, a pool that found its size) has a slope, but is no leak. Nor is
-    the wavering of chunks: variables that are copied when they are written get now a larger, now a smaller one.
+    A single step up (a buffer made once, a pool that found its size) has a slope, but is not a leak. Nor are varying
+    chunks: variables that are copied when written get sometimes a larger and sometimes a smaller one.
     """
     values = list(after_bytes)[WARM_UP:]
     if len(values) < FEWEST:
@@ -60,7 +60,7 @@ def leak(after_bytes: Sequence[int]) -> Leak:
 
 
 def student_t(degrees: int) -> float:
-    """What 95 % of Student's distribution lies within."""
+    """The bound that contains 95 % of Student's distribution."""
     return _T[degrees - 1] if degrees <= len(_T) else 1.96
 
 
@@ -89,8 +89,8 @@ def _stands_above(values: Sequence[int]) -> bool:
 def leaks_of(run: Run) -> dict[str, Leak]:
     """By device, from what is in use after each of a process' steps or fits.
 
-    Chunks may creep: a variable that is written gets a larger one than it needs, for good. Where nothing that was asked
-    for is kept, that is all it is.
+    Chunks may grow: a variable that is written may keep a larger chunk than it needs. If no requested bytes are kept,
+    that is not a leak.
     """
     found = {device: leak(after_each(run.steps, device)) for device in run.devices}
     if run.kept_bytes is None or run.kept_bytes > 0:
@@ -99,7 +99,7 @@ def leaks_of(run: Run) -> dict[str, Leak]:
 
 
 def worst_leak(runs: Sequence[Run]) -> Leak | None:
-    """The one to show: growing before unclear before steady, then the steepest. None where no line can be drawn."""
+    """The one to show: growing before unclear before steady, then the steepest. None if no line can be fitted."""
     found = [each for run in runs for each in leaks_of(run).values() if each.low_bytes > -inf]
     order = (Verdict.STEADY, Verdict.UNCLEAR, Verdict.GROWING)
     return max(found, key=lambda each: (order.index(each.verdict), each.bytes_per_step), default=None)

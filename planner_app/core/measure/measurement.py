@@ -20,7 +20,7 @@ _GPUS = re.compile(r"gpu(?::(\d+(?:,\d+)*))?", re.IGNORECASE | re.ASCII)
 
 
 class Order(StrEnum):
-    """In which order kernels run: as TensorFlow's thread pool has it, or one by one, as on a GPU."""
+    """The order in which kernels run: as TensorFlow's thread pool decides, or one by one, as on a GPU."""
 
     ORDINARY = "ordinary"
     INLINE = "inline"
@@ -32,7 +32,7 @@ class Place:
 
     Attributes:
         gpus: Numbers of the GPUs; none means the CPU.
-        limit_bytes: What the allocator may take; None for what there is.
+        limit_bytes: What the allocator may take; None for all there is.
     """
 
     gpus: tuple[int, ...] = ()
@@ -53,7 +53,7 @@ def parse_place(text: str, limit_bytes: int | None = None) -> Place:
         return Place((), limit_bytes)
     found = _GPUS.fullmatch(given)
     if found is None:
-        raise SetupError(f'"{text}" is no place to measure on: expected cpu, gpu:0, or several as in gpu:0,1.')
+        raise SetupError(f'"{text}" is not a place to measure on: expected cpu, gpu:0, or several as in gpu:0,1.')
     numbers = tuple(int(number) for number in (found[1] or "0").split(","))
     if len(set(numbers)) != len(numbers):
         raise SetupError(f'"{text}" names a GPU twice.')
@@ -81,12 +81,12 @@ class StepMemory:
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """What NVML says of one GPU after a step; None where it does not say.
+    """What NVML reports for one GPU after a step; None if it does not.
 
     Attributes:
-        used_bytes: By everybody.
-        process_bytes: By the process that is measured.
-        energy_joules: Taken by the GPU in the step.
+        used_bytes: By all processes.
+        process_bytes: By the measured process.
+        energy_joules: Consumed by the GPU in the step.
     """
 
     device: str
@@ -97,7 +97,7 @@ class GpuUse:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One training step, or one call of `fit`. `host_bytes` is what the process holds of the machine's own memory."""
+    """One training step, or one call of `fit`. `host_bytes` is the process's host memory."""
 
     number: int
     seconds: float
@@ -108,14 +108,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class OutOfMemory:
-    """What broke.
+    """What ran out of memory.
 
     Attributes:
         during: "building the model", "step 1".
-        operation: Who asked for the memory; "" where TensorFlow does not say.
-        layer: Whose operation it is; "" for none's.
+        operation: Which operation requested the memory; "" if TensorFlow does not say.
+        layer: The operation's layer; "" if it has none.
         shape: Of the tensor, as TensorFlow writes it.
-        requested_bytes: As far as TensorFlow says.
+        requested_bytes: If TensorFlow says so.
     """
 
     during: str
@@ -130,7 +130,7 @@ class OutOfMemory:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What was taken in a step and not given back: so many times, so many bytes in all."""
+    """Memory allocated in a step and not freed: how many times, and the total bytes."""
 
     operation: str
     layer: str
@@ -144,18 +144,18 @@ class Run:
     """One process.
 
     Attributes:
-        steps: The first traces the step and tries out kernels; steady are those from the third on, or the second.
-        live_bytes: Most bytes requested at one moment of a steady step, scratch not counted. Only known where every
+        steps: The first one traces the step and tries out kernels; steady ones start from the third, or the second.
+        live_bytes: The most bytes requested at one moment of a steady step, without scratch. Known only if every
             allocation was watched: with kernels one by one.
         temp_bytes: Scratch at the moment of the peak; likewise.
         state_bytes: Requested bytes that stay between steps; likewise.
-        limit_bytes: What the allocator may take, as it says itself.
+        limit_bytes: What the allocator may take, as it reports.
         xla: The step was compiled by XLA.
-        kept_bytes: Requested in a step and not given back, in each of the last steps at least so much. Without what the
-            allocator hands out beyond what is asked for, which wavers. Known where leaks were looked for.
-        notes: What could not be found out, and why.
-        ended: Why the process ended early; "" if it did all it should.
-        tensorflow: Its version, as the process says.
+        kept_bytes: The least bytes that any of the last steps requested and did not free, without allocator overhead,
+            which varies. Known if leaks were looked for.
+        notes: What could not be determined, and why.
+        ended: Why the process ended early; "" if it did not.
+        tensorflow: Its version, as the process reports.
     """
 
     steps: tuple[Step, ...] = ()
@@ -176,7 +176,7 @@ class Run:
 
     @property
     def steady(self) -> tuple[Step, ...]:
-        """All but the first, which also pays for tracing and for trying out kernels."""
+        """All but the first, which also includes tracing and trying out kernels."""
         return self.steps[1:] or self.steps
 
     @property
@@ -196,8 +196,8 @@ class Measurement:
         hardware: What it ran on, by name.
         model_sha256: Of the model's file.
         measured_at: "2026-11-16T04:37:00Z".
-        fits: How many calls of `fit` each entry of a run's steps stands for; 0 for single steps.
-        ended: Why it ended before all was measured; "" if it did not.
+        fits: How many calls of `fit` each run made instead of single steps; 0 for single steps.
+        ended: Why it ended early; "" if it did not.
     """
 
     versions: Versions
@@ -218,12 +218,12 @@ class Measurement:
 
     @property
     def oom(self) -> OutOfMemory | None:
-        """The first process that ran out of memory tells."""
+        """From the first process that ran out of memory."""
         return next((run.oom for run in self.runs if run.oom is not None), None)
 
     @property
     def peaks(self) -> dict[str, tuple[int, ...]]:
-        """By device the peak of the steady steps of every process that got so far."""
+        """By device, the steady peak of every process that got that far."""
         found = {
             device: tuple(peak for run in self.runs if (peak := run.peak_bytes(device)) is not None)
             for device in self.devices
@@ -241,7 +241,7 @@ class Measurement:
 
     @property
     def typical_bytes(self) -> int | None:
-        """Of the device that needs most: the peak of the process in the middle."""
+        """The median peak over processes, of the device that needs most."""
         return max((int(median(peaks)) for peaks in self.peaks.values()), default=None)
 
     @property
@@ -260,7 +260,7 @@ class Measurement:
 
     @property
     def joules_per_sample(self) -> float | None:
-        """Of all GPUs together; None where one of them does not tell."""
+        """Of all GPUs together; None if one of them does not report it."""
         spent = [_joules(step) for step in self.steady]
         known = [joules for joules in spent if joules is not None]
         if not known or len(known) < len(spent) or self.fits:

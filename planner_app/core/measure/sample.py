@@ -1,4 +1,4 @@
-"""What a measurement says about a device, as a sample of its calibration."""
+"""Turns a measurement into a sample for the device's calibration."""
 
 from planner_app.core.measure.calibration import Sample
 from planner_app.core.measure.compare import Comparison
@@ -6,7 +6,7 @@ from planner_app.core.measure.measurement import Measurement, Order
 
 
 def sample_of(comparison: Comparison, measurement: Measurement) -> Sample:
-    """A limit that was chosen for the measurement says nothing of the device."""
+    """A limit that the user set says nothing about the device, so it is left out."""
     setup = measurement.setup
     parts = [f"batch {setup.batch}", str(setup.precision), str(setup.optimizer)]
     parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"accumulate {setup.accumulate}"] * (setup.accumulate > 1)
@@ -32,6 +32,7 @@ def why_not_calibrating(measurement: Measurement) -> str:
         return ""
     if measurement.order is not Order.INLINE:
         return (
-            "Kernels on a pool of threads say nothing of kernels one by one, as GPUs run them: measure with --inline."
+            "Kernels ran on a thread pool, which says nothing about GPUs, where they run one by one: measure with "
+            "--inline."
         )
     return ""

@@ -1,23 +1,23 @@
-"""Finding the largest batch by trying: from a guess outwards until it is between two tries, then halving.
+"""Finds the largest batch by trying: outwards from a guess until it is bracketed, then by bisection.
 
-A guess from an estimate is mostly right to a few percent, so the first steps away from it are small and grow threefold.
-Pure: told what was tried, it says what to try next.
+An estimate is usually right within a few percent, so the first steps away from it are small and then grow threefold.
+Pure: given what was tried, it returns what to try next.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 MOST_TRIES = 8
-FIRST_STEP = 0.02  # of the guess: what estimates are off by in half of the cases measured
+FIRST_STEP = 0.02  # of the guess: the error of estimates in half of the measured cases
 GROWTH = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One batch on each GPU, tried in fresh processes. `peak_bytes` is None where memory ran out before any step.
+    """One per-GPU batch, tried in new processes. `peak_bytes` is None if memory ran out before any step.
 
     Attributes:
-        reason: Why it does not fit: the operation and layer that broke, or a margin that was not kept.
+        reason: Why it does not fit: the operation and layer that failed, or a margin that was exceeded.
     """
 
     batch: int
@@ -30,12 +30,12 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where the search stands.
+    """The state of the search.
 
     Attributes:
-        batch: The largest that fits on each GPU, 0 for none.
-        above: The smallest that was seen not to fit; None if none was.
-        exact: Nothing lies between the two but batches that nobody asks for.
+        batch: The largest per-GPU batch that fits, 0 for none.
+        above: The smallest that did not fit; None if there was none.
+        exact: No batch worth trying lies between the two.
     """
 
     batch: int
@@ -47,7 +47,7 @@ class Found:
 def next_batch(
     tries: Sequence[Try], guess: int, multiple: int = 1, most: int = MOST_TRIES, confirm: int = 1
 ) -> int | None:
-    """What to try next: a multiple of `multiple`; None when there is nothing left to find out, or no try left.
+    """What to try next, a multiple of `multiple`; None if the search is over or no tries are left.
 
     `confirm` is how often the answer must have fitted: close to the limit the same batch fits in one process and not in
     the next.
@@ -71,7 +71,7 @@ def next_batch(
 
 
 def stands(tries: Sequence[Try], multiple: int = 1) -> Found:
-    """A batch above one that did not fit does not count, even if it fitted once: order and addresses are chance."""
+    """A batch above one that did not fit does not count, even if it fitted once: order and addresses vary."""
     above = min((each.batch for each in tries if not each.fits), default=None)
     fitting = [each.batch for each in tries if each.fits and (above is None or each.batch < above)]
     below = max(fitting, default=0)

@@ -1,6 +1,6 @@
-"""What Keras offers by name, for lists to choose from: the one place where these names stand.
+"""The names that Keras offers, for lists to choose from, kept in one place.
 
-Keras itself has the last word on optimizers and losses, and may know more of them; a test compares.
+Keras itself decides which optimizers and losses exist, and may know more; a test compares.
 """
 
 OPTIMIZERS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class WeightShape:
-    """A stored weight: its place in the file, never its values."""
+    """A stored weight: its path in the file, never its values."""
 
     path: str
     shape: tuple[int, ...]
@@ -16,7 +16,7 @@ class WeightShape:
 
 @dataclass(frozen=True, slots=True)
 class CheckedModel:
-    """What the reader took out of a model file and found harmless. Only this is ever rebuilt, never the file.
+    """What the reader extracted from a model file and checked. Models are rebuilt from this only, never from the file.
 
     Attributes:
         format: "keras", "h5", "savedmodel", "json" or "python".
@@ -24,8 +24,8 @@ class CheckedModel:
         legacy: The configuration is in the form Keras 2 wrote.
         compile_config: The saved optimizer, loss and metrics, if there were any.
         sha256: Of the file (of a folder: of its files in order of their names).
-        custom: A Python file of the user's with custom classes; for "python", `file.py:function`.
-        data: `file.py:function` of the user's that gives one batch of what the model is trained on.
+        custom: The user's Python file with custom classes; for "python", `file.py:function`.
+        data: The user's `file.py:function` that returns one batch of training data.
         trusted: Installed packages whose registered classes the configuration may name.
     """
 
@@ -79,8 +79,8 @@ class ModelDescription:
     """A model without its weights: what `plimsoll describe` shows and every estimate starts from.
 
     Attributes:
-        optimizer: What the model is compiled with, in a few words; None if with nothing. So is `loss`.
-        only_batch: The batch size that is written into the model; 0 for any.
+        optimizer: The optimizer the model was compiled with, in a few words; None if there is none. `loss` likewise.
+        only_batch: The batch size that is fixed in the model; 0 for any.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Larger inputs: pictures of more pixels, longer sequences, wider rows of figures."""
+"""Larger inputs: larger images, longer sequences, more features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from planner_app.errors import SetupError
 
 Sizes = tuple[tuple[str, tuple[int, ...]], ...]
 GROWS = "N"
-# Networks halve pictures up to five times, and pad or fail where that leaves a remainder.
+# Networks halve images up to five times, and pad or fail if that leaves a remainder.
 PICTURE_STEP = 32
 SEQUENCE_STEP = 16
 
@@ -48,9 +48,9 @@ class Growth:
 
 
 def growths(inputs: Sequence[TensorShape], sizes: Sizes = ()) -> tuple[Growth, ...]:
-    """The ways in which a model's inputs can grow, by what they look like: pictures, sequences, rows of figures.
+    """How a model's inputs can grow, judged by their shapes: images, sequences, feature vectors.
 
-    `sizes` are those that the setup gives, which count more than the model's own.
+    `sizes` are those of the setup, which take precedence over the model's own.
     """
     given = dict(sizes)
     found: dict[str, list[tuple[str, tuple[tuple[int, bool], ...]]]] = {}
@@ -58,7 +58,7 @@ def growths(inputs: Sequence[TensorShape], sizes: Sizes = ()) -> tuple[Growth, .
         shape = given.get(tensor.name, tensor.shape[1:])
         known = tuple(size for size in shape if isinstance(size, int))
         if len(known) < len(shape) or not known:
-            continue  # a size that nobody has said yet
+            continue  # a size that is still unknown
         for what, growing in _ways(known, whole_numbers="int" in tensor.dtype).items():
             dims = tuple((size, place in growing) for place, size in enumerate(known))
             found.setdefault(what, []).append((tensor.name, dims))
@@ -74,7 +74,7 @@ def _ways(shape: tuple[int, ...], *, whole_numbers: bool) -> dict[str, tuple[int
 
 
 def _together(what: str, parts: list[tuple[str, tuple[tuple[int, bool], ...]]]) -> Growth:
-    """Those of the first one's size: a sequence and its mask, two pictures side by side."""
+    """The inputs of the first one's size: a sequence and its mask, two images side by side."""
     first = Growth(what, tuple(parts[:1])).now
     alike = tuple(part for part in parts if Growth(what, (part,)).now == first)
     return Growth(what, alike, _step(first, PICTURE_STEP if what == "resolution" else SEQUENCE_STEP))
@@ -102,7 +102,7 @@ def parse_growth(texts: Sequence[str], inputs: Sequence[TensorShape], sizes: Siz
             )
         parts.append((name, tuple(_marked(text, mark, size) for mark, size in zip(wanted, now, strict=True))))
     if not parts:
-        raise SetupError("No input was named to grow: expected one, as in --grow image=N,N,3.")
+        raise SetupError("No input to grow was named: expected one, as in --grow image=N,N,3.")
     whole = Growth(", ".join(texts), tuple(parts))
     return replace(whole, step=_step(whole.now, SEQUENCE_STEP))
 
@@ -110,8 +110,8 @@ def parse_growth(texts: Sequence[str], inputs: Sequence[TensorShape], sizes: Siz
 def _marked(text: str, mark: str, size: int | str) -> tuple[int, bool]:
     if mark == GROWS:
         if not isinstance(size, int):
-            raise SetupError(f"--grow {text}: what is N now? The model does not say: give a size with --set.")
+            raise SetupError(f"--grow {text}: the model does not fix the current size of N: set it with --set.")
         return size, True
     if not mark.isdecimal() or not int(mark):
-        raise SetupError(f"--grow {text}: {mark!r} is no size: expected a whole number above zero, or N.")
+        raise SetupError(f"--grow {text}: {mark!r} is not a size: expected a positive integer, or N.")
     return int(mark), False

@@ -31,7 +31,7 @@ class Access(IntEnum):
     READ = 1  # the output is the variable's own buffer
     COPY = 2  # reads a copy: the variable is updated sparsely, so its buffer may not be shared
     REPLACE = 3  # the variable takes over the value's buffer
-    UPDATE = 4  # in place, or into a new buffer where somebody still reads the old one
+    UPDATE = 4  # in place, or into a new buffer if the old one is still read
     TOUCH = 5  # works on the variable's buffer where it lies
 
 
@@ -70,7 +70,7 @@ class Source:
     """Where operations come from: one node of the graph, however often a loop runs it.
 
     Attributes:
-        rows: How many rows it adds up into each column, compiled by XLA; 0 for what is no such reduction.
+        rows: How many rows it sums into each column when compiled by XLA; 0 if it is not such a reduction.
         workspace: What cuDNN takes beside a convolution on a GPU, if it may have all it wants.
     """
 
@@ -84,16 +84,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an operation puts out.
+    """An output of an operation.
 
     Attributes:
         size: Index into the trace's sizes.
         alias: Index of the input whose buffer this is, or -1 for a buffer of its own.
-        forward: Inputs whose buffer the kernel takes over when nobody else holds it.
+        forward: Inputs whose buffer the kernel reuses if nothing else holds it.
         holds: Values kept alive as long as this one is: the elements of a list.
-        scratch: The kernel asks for it as scratch memory; it is gone after the kernel unless somebody reads it.
-        from_batch: With fewer samples the kernel does without it.
-        below_batch: With so many samples or more the kernel does without it; 0: never.
+        scratch: The kernel requests it as scratch memory; it is freed after the kernel unless something reads it.
+        from_batch: With fewer samples the kernel does not need it.
+        below_batch: With this many samples or more the kernel does not need it; 0: never.
         folded: Known before the step runs: kept as a constant, if it is small enough, and not made again.
     """
 
@@ -107,7 +107,7 @@ class Value:
     below_batch: int = 0
 
     def made_at(self, batch: int) -> bool:
-        """Whether the kernel takes it at all."""
+        """Whether the kernel allocates it at all."""
         return batch >= self.from_batch and not 0 < self.below_batch <= batch
 
 
@@ -117,8 +117,8 @@ class Operation:
 
     Attributes:
         reads: Values held until the kernel has run.
-        makes: Values put out.
-        then: Operations that wait for this one, in the order in which they are told, once for each edge.
+        makes: Values it outputs.
+        then: Operations that wait for this one, in the order in which they are notified, once for each edge.
         waits: How many edges this one waits for.
         variable: The variable touched, or -1.
         work: Index into the trace's sizes: arithmetic operations, over the batch like bytes.
@@ -139,7 +139,7 @@ class Trained:
     """What the step is trained with, in words: as the model says it, or as the setup does.
 
     Attributes:
-        assumed: What nobody says and is taken for granted, a clause each: "optimizer adam: the model is not compiled".
+        assumed: Assumptions where nothing is specified, a clause each: "optimizer adam: the model is not compiled".
     """
 
     optimizer: str = ""

@@ -18,7 +18,7 @@ EXAMPLE = '{"cluster": {"worker": ["gpu-1:2222", "gpu-2:2222"]}, "task": {"type"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The workers' addresses in order, and which of them this is; None where the description does not say."""
+    """The workers' addresses in order, and the index of this one; None if the description does not say."""
 
     workers: tuple[str, ...]
     index: int | None = None
@@ -36,12 +36,12 @@ def parse_tf_config(text: str) -> Cluster:
     """What TF_CONFIG says.
 
     Raises:
-        PlanError: It is no such description, or one that TensorFlow would take and hang on.
+        PlanError: It is not such a description, or TensorFlow would accept it and hang.
     """
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise PlanError(f"TF_CONFIG is no JSON: expected something like {EXAMPLE}.") from error
+        raise PlanError(f"TF_CONFIG is not JSON: expected something like {EXAMPLE}.") from error
     cluster = read.get("cluster") if isinstance(read, dict) else None
     workers = cluster.get("worker") if isinstance(cluster, dict) else None
     if not isinstance(workers, list) or not all(isinstance(worker, str) for worker in workers):
@@ -58,17 +58,19 @@ def parse_tf_config(text: str) -> Cluster:
     if index is None:
         return Cluster(addresses)
     if not isinstance(index, int) or isinstance(index, bool):
-        raise PlanError(f"The task's index in TF_CONFIG is {index!r}: expected a whole number.")
+        raise PlanError(f"The task's index in TF_CONFIG is {index!r}: expected an integer.")
     place = index + (len(chief) if task.get("type") == "worker" else 0)
     if not 0 <= place < len(addresses):
-        raise PlanError(f"The task's index in TF_CONFIG is {index}, and there are {len(workers)} workers, from 0 on.")
+        raise PlanError(
+            f"The task's index in TF_CONFIG is {index}, but there are {len(workers)} workers, counted from 0."
+        )
     return Cluster(addresses, place)
 
 
 def tf_config(workers: tuple[str, ...], index: int) -> str:
     """The description for one of the workers."""
     if not 0 <= index < len(workers):
-        raise PlanError(f"There is no worker {index}: the plan has {len(workers)} hosts, from 0 on.")
+        raise PlanError(f"There is no worker {index}: the plan has {len(workers)} hosts, counted from 0.")
     return json.dumps({"cluster": {"worker": list(workers)}, "task": {"type": "worker", "index": index}})
 
 
@@ -77,9 +79,9 @@ def _checked(addresses: list[str]) -> tuple[str, ...]:
         raise PlanError("No host is named: expected addresses with a port, as in gpu-1:2222,gpu-2:2222.")
     for address in addresses:
         if not re.fullmatch(ADDRESS, address, re.ASCII):
-            raise PlanError(f"{address[:80]!r} is no address: expected a host and a port, as in gpu-1:2222.")
+            raise PlanError(f"{address[:80]!r} is not an address: expected a host and a port, as in gpu-1:2222.")
         if int(address.rpartition(":")[2]) not in PORTS:
-            raise PlanError(f"{address!r} has no port that exists: expected one from 1 to 65535.")
+            raise PlanError(f"{address!r} has an invalid port: expected one from 1 to 65535.")
     twice = next((address for address in addresses if addresses.count(address) > 1), None)
     if twice:
         raise PlanError(f"{twice} is named twice: every worker needs an address of its own.")

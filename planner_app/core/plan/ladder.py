@@ -1,6 +1,6 @@
-"""From the memory of a step to a plan: the first way to train that fits, and below it those that need less.
+"""Turns the memory of a step into a plan: the first setup that fits, and below it those that need less.
 
-Every rung trains with the same global batch: first fewer samples at a time and more accumulation steps, then, where the
+Every rung trains with the same global batch: first fewer samples at a time and more accumulation steps, then, if the
 user allows it, a lower precision.
 """
 
@@ -46,7 +46,7 @@ VARIABLE_BYTES = {Precision.FLOAT64: 8, Precision.FLOAT16: 2, Precision.BFLOAT16
 
 
 class DoesNotFit(PlanError):
-    """No way to train with this batch fits."""
+    """No setup with this batch fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class PlanRequest:
     """What a plan is made from.
 
     Attributes:
-        setup: The way to train that is tried first; its batch is kept on every rung.
+        setup: The setup to try first; every rung keeps its batch.
         precisions: Lower precisions that a rung may take, in this order.
-        hosts: Addresses of the machines that train together, each with an equal part of the GPUs.
+        hosts: Addresses of the machines that train together, each with an equal share of the GPUs.
         sure: The first rung fits even at the high end of the band: tight does not count.
     """
 
@@ -193,8 +193,8 @@ def ladder(needs: Needs, request: PlanRequest, device: Device, source: Source) -
         needed = least.peak.high_bytes if request.sure else least.peak.expected_bytes
         raise DoesNotFit(
             f"A batch of {request.setup.batch} does not fit {device.name}: with {least.per_gpu_batch} at a time in "
-            f"{least.precision} a GPU needs {format_bytes(needed)}, and TensorFlow gets {format_bytes(capacity)}. "
-            "Allow a lower precision, train fewer layers, or take a larger device."
+            f"{least.precision} a GPU needs {format_bytes(needed)}, but TensorFlow gets {format_bytes(capacity)}. "
+            "Allow a lower precision, train fewer layers, or use a larger device."
         )
     return tuple(rungs)
 
@@ -202,7 +202,7 @@ def ladder(needs: Needs, request: PlanRequest, device: Device, source: Source) -
 def accumulations(setup: Setup) -> list[int]:
     """Numbers of accumulation steps to try: from the setup's own on, about doubling, up to one sample at a time.
 
-    Where a number shares the batch out evenly it is taken: every step then has the same shape, and is compiled once.
+    Prefers numbers that divide the batch evenly: every step then has the same shape and is compiled only once.
     """
     share = -(-setup.batch // setup.gpus)
     found = [setup.accumulate]
@@ -286,7 +286,7 @@ def _optimizer(setup: Setup, trained: Trained) -> PlannedOptimizer:
 
 
 def _loss(model: CheckedModel, trained: Trained) -> str:
-    """By name, where the file says it by name; "" where it is more than a name. Without one, what estimates use."""
+    """The saved loss if it is a plain name, else ""; without a saved loss, the one that estimates use."""
     saved = (model.compile_config or {}).get("loss")
     if any(each.startswith("loss") for each in trained.assumed):
         return "mean_squared_error"
@@ -299,7 +299,7 @@ def _warnings(entries: Sequence[Entry], setup: Setup, trace: StepTrace) -> list[
         first = entry.rungs[0]
         if first.accumulate > setup.accumulate or first.precision is not setup.precision:
             said.append(
-                f"On {entry.device.name} the batch of {setup.batch} does not fit at once: it is trained "
+                f"On {entry.device.name} the batch of {setup.batch} does not fit at once: train it "
                 f"{first.per_gpu_batch} at a time in {first.accumulate} steps, {first.precision}."
             )
     normalised = [name for name, kind in trace.layers if kind == "BatchNormalization"]

@@ -10,7 +10,7 @@ from planner_app.core.model.trace import Role, StepTrace
 from planner_app.core.plan.plan import InputPlan
 from planner_app.units import format_bytes
 
-READ_AHEAD = 1  # the batch that is being put together, besides those that wait
+READ_AHEAD = 1  # the batch being assembled, besides those that wait
 # Of the host's free memory; the rest is for the process itself, which TensorFlow makes half a gigabyte large.
 SHARE_OF_HOST = 0.8
 
@@ -49,7 +49,7 @@ def input_plan(settings: InputSettings, sample: int, batch: int) -> InputPlan:
 
 
 def host_warning(plan: InputPlan, available_bytes: int) -> str:
-    """A sentence where the pipeline needs more of the host than it has free; nothing where it fits."""
+    """A sentence if the pipeline needs more host memory than is free; empty if it fits."""
     if plan.host_bytes <= available_bytes * SHARE_OF_HOST:
         return ""
     parts = {"shuffle": plan.shuffle_samples, "cache": plan.cached_samples}
@@ -60,13 +60,14 @@ def host_warning(plan: InputPlan, available_bytes: int) -> str:
         else "prefetch fewer batches, or use a smaller batch"
     )
     return (
-        f"The input pipeline holds {format_bytes(plan.host_bytes)} in host memory, and {format_bytes(available_bytes)} "
+        f"The input pipeline holds {format_bytes(plan.host_bytes)} in host memory, but only "
+        f"{format_bytes(available_bytes)} "
         f"are free: {advice}."
     )
 
 
 def batching_warning(given: Sequence[Tensor], expected: Sequence[Tensor]) -> str:
-    """A sentence where a dataset is batched twice, or not at all; nothing where it is as the model wants it.
+    """A sentence if a dataset is batched twice or not at all; empty if it matches the model.
 
     `expected` are the model's inputs with their batch dimension first, `given` the dataset's in the same order.
     """
@@ -74,8 +75,8 @@ def batching_warning(given: Sequence[Tensor], expected: Sequence[Tensor]) -> str
         extra = len(tensor.shape) - len(wanted.shape)
         if extra == 1 and _alike(tensor.shape[2:], wanted.shape[1:]):
             return (
-                f"The dataset is batched twice: {tensor.name} comes as {_shown(tensor.shape)}, and the model takes "
-                f"{_shown(wanted.shape)}. Leave out one .batch()."
+                f"The dataset is batched twice: {tensor.name} comes as {_shown(tensor.shape)}, but the model takes "
+                f"{_shown(wanted.shape)}. Remove one .batch()."
             )
     return ""
 
@@ -85,7 +86,7 @@ def copied_whole_warning(array_bytes: int, capacity_bytes: int | None) -> str:
     if capacity_bytes is None or array_bytes <= capacity_bytes // 10:
         return ""
     return (
-        f"The data are arrays of {format_bytes(array_bytes)}. Given to model.fit() they would be copied whole "
+        f"The data are arrays of {format_bytes(array_bytes)}. Passed to model.fit() they would be copied whole "
         f"(_EagerConst) to the GPU, which has {format_bytes(capacity_bytes)}; plan.fit() keeps them in host memory."
     )
 

@@ -1,10 +1,10 @@
-"""The plan: how to train one model on one or several kinds of devices, written down for a training script.
+"""The plan: how to train one model on one or more kinds of devices, for a training script to follow.
 
     plan.training.global_batch = rung.per_gpu_batch x entry.gpus x rung.accumulate   (the last share may be smaller)
 
-A plan is data. Nothing in it is ever executed: names are looked up in lists, and an environment variable that is not on
-the list of those that only tune memory is refused. Limits stand in the types: a reader checks them. Training scripts
-import this, so it imports nothing that takes time.
+A plan is data. Nothing in it is ever executed: names are looked up in lists, and only environment variables that tune
+memory are allowed. The types contain the limits, which are checked on reading. Training scripts import this module, so
+it imports nothing slow.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from planner_app.core.model.setup import Jit, Optimizer, Option, Precision, Setu
 from planner_app.errors import PlanError
 
 VERSION = 1
-MOST = 1 << 31  # samples, GPUs, steps: beyond it, a number is a mistake
+MOST = 1 << 31  # samples, GPUs, steps: larger numbers are mistakes
 MOST_BYTES = 1 << 60
 MOST_LETTERS = 4000
 ADDRESS = r"[A-Za-z0-9_.\-]{1,253}:\d{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:\d{1,5}"
@@ -29,7 +29,7 @@ MOST_ENTRIES = 1000  # of any list or table in a plan
 
 
 def like(pattern: str, example: str) -> Meta:
-    """What the whole of a text must look like, and an example for errors to show."""
+    """The pattern of a whole string, and an example for error messages."""
     return Meta(pattern=rf"(?a)\A(?:{pattern})\Z", examples=[example])
 
 
@@ -56,7 +56,7 @@ class DeviceKind(StrEnum):
 
 
 class Allocator(StrEnum):
-    """TensorFlow's own, or CUDA's, which fragments less and can't be planned as closely."""
+    """TensorFlow's own, or CUDA's, which fragments less but is harder to predict."""
 
     BFC = "bfc"
     CUDA_MALLOC_ASYNC = "cuda_malloc_async"
@@ -64,7 +64,7 @@ class Allocator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a figure comes from: how, with which versions of what, when, and on what if it was measured."""
+    """Where a figure comes from: how, when, with which versions, and on what device if it was measured."""
 
     kind: SourceKind
     versions: Mapping[str, str]
@@ -74,7 +74,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """In use on one GPU, as TensorFlow's allocator counts it; `device_bytes` is what nvidia-smi would say."""
+    """In use on one GPU, as TensorFlow's allocator counts it; `device_bytes` is what nvidia-smi would report."""
 
     expected_bytes: Bytes
     low_bytes: Bytes
@@ -85,8 +85,8 @@ class Peak:
     def __post_init__(self) -> None:
         if not self.low_bytes <= self.expected_bytes <= self.high_bytes:
             raise PlanError(
-                f"a peak of {self.expected_bytes} bytes is expected between {self.low_bytes} and {self.high_bytes}: "
-                "the low end can't be above it, nor the high end below"
+                f"a peak of {self.expected_bytes} bytes does not lie between {self.low_bytes} and {self.high_bytes}: "
+                "expected the low end below it and the high end above"
             )
 
     @property
@@ -120,11 +120,11 @@ class PlannedDevice:
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """How TensorFlow is to take the GPU's memory.
+    """How TensorFlow allocates the GPU's memory.
 
     Attributes:
-        growth: Bit by bit instead of all at the start.
-        limit_bytes: At most so much of each GPU; None for all that TensorFlow takes by itself.
+        growth: As needed instead of all at the start.
+        limit_bytes: The most on each GPU; None for TensorFlow's default.
     """
 
     growth: bool = False
@@ -133,11 +133,11 @@ class MemorySettings:
 
     def __post_init__(self) -> None:
         if self.growth and self.limit_bytes is not None:
-            raise PlanError("TensorFlow takes either a limit or growth, not both: leave one of them out")
+            raise PlanError("TensorFlow accepts either a limit or growth, not both: leave one out")
 
 
-# Variables that tune how memory is taken, and the values that do no more than that. TF_XLA_FLAGS and XLA_FLAGS can name
-# folders to write to and programs to run, so only flags that are numbers pass.
+# Variables that tune memory, and the values that do only that. TF_XLA_FLAGS and XLA_FLAGS can name folders to write to
+# and programs to run, so only numeric flags are allowed.
 ENVIRONMENT = {
     "KERAS_BACKEND": "tensorflow",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true|false",
@@ -157,7 +157,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class LargestAtOnce:
-    """The most samples that one GPU holds at a time: counting tight, and only what fits at the high end of the band."""
+    """The most samples that one GPU holds at a time: counting tight, and only what is sure to fit."""
 
     per_gpu_batch: Bytes
     sure_per_gpu_batch: Bytes
@@ -169,7 +169,7 @@ class Entry:
 
     Attributes:
         rungs: In the order in which they are tried, each needing less.
-        largest: Of the setup that was asked for, without accumulation; None where nothing limits it, or in older plans.
+        largest: For the requested setup, without accumulation; None without a limit, or in older plans.
     """
 
     device: PlannedDevice
@@ -181,18 +181,18 @@ class Entry:
 
     def __post_init__(self) -> None:
         if not self.rungs:
-            raise PlanError("there is no rung: expected at least one way to train")
+            raise PlanError("there is no rung: expected at least one")
         for name, value in self.environment.items():
             allowed = ENVIRONMENT.get(name)
             if allowed is None:
                 raise PlanError(f"a plan can't set {name!r}: it may set {', '.join(ENVIRONMENT)}")
             if not re.fullmatch(allowed, value, re.ASCII):
-                raise PlanError(f"a plan can't set {name} to {value[:80]!r}: that is no value which only tunes memory")
+                raise PlanError(f"a plan can't set {name} to {value[:80]!r}: that value does more than tune memory")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedModel:
-    """Which model. The file is never opened by a plan: `sha256` tells whether it is still the same.
+    """Which model. A plan never opens the file: `sha256` shows whether it has changed.
 
     Attributes:
         file: The model's file name, or `file.py:function`, without its folder.
@@ -241,7 +241,7 @@ class InputPlan:
 class Plan:
     """Attributes:
     versions: Of plimsoll, TensorFlow and Keras, when the plan was made.
-    hosts: Machines to train on together, each with an equal part of the GPUs; none means this one.
+    hosts: Machines that train together, each with an equal share of the GPUs; none means this one.
     devices: An entry for each kind of device; a script takes the one it runs on.
     """
 
@@ -265,7 +265,7 @@ class Plan:
             raise PlanError(f"a host is named twice in {', '.join(self.hosts)}")
         for entry in self.devices:
             if self.hosts and entry.gpus % len(self.hosts):
-                raise PlanError(f"{entry.gpus} GPUs can't be shared out evenly over {len(self.hosts)} hosts")
+                raise PlanError(f"{entry.gpus} GPUs can't be divided evenly among {len(self.hosts)} hosts")
             for rung in entry.rungs:
                 check_rung(rung, entry.gpus, self.training.global_batch)
 
@@ -301,7 +301,7 @@ class Plan:
 
 
 def check_rung(rung: Rung, gpus: int, global_batch: int) -> None:
-    """The three numbers and the batch belong together, so none of them can be changed alone."""
+    """The three numbers must multiply to the batch, so none of them can be changed alone."""
     share = -(-global_batch // (gpus * rung.accumulate))
     if global_batch < gpus * rung.accumulate or rung.per_gpu_batch != share:
         raise PlanError(

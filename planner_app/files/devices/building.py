@@ -1,4 +1,4 @@
-"""Entries of the catalogue as devices: units become bytes here, and nowhere else."""
+"""Turns catalogue entries into devices. The only place where units become bytes."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ LAUNCH = "list price at launch"
 
 
 def build(entry: Entry, base: Device | None = None, source: str = "") -> Device:
-    """What the entry leaves out is as in `base`, or unknown. `source` is for figures that name none."""
+    """What the entry leaves out comes from `base`, or is unknown. `source` applies to figures that name none."""
     own = base or Device(name=entry.name, segment=Segment.CUSTOM)
     said: dict[str, Any] = {key: value for key in PLAIN if (value := getattr(entry, key)) is not UNSET}
     provenance = dict(own.provenance)
@@ -40,7 +40,7 @@ def build(entry: Entry, base: Device | None = None, source: str = "") -> Device:
 
 
 def variants(entry: Entry, device: Device) -> Iterator[Device]:
-    """The same card otherwise: with ECC switched off, or a MIG slice of it."""
+    """Variants of the same card: with ECC switched off, and its MIG slices."""
     if not isinstance(entry.ecc_off_total_mib, UnsetType):
         mib, origin = _split(entry.ecc_off_total_mib, entry.source, entry.source_date)
         yield replace(

@@ -1,4 +1,4 @@
-"""The device catalogue: the project's own list, and what the user's file adds to it or says otherwise."""
+"""The device catalogue: the project's own list, extended or overridden by the user's file."""
 
 import re
 from functools import cache
@@ -29,7 +29,7 @@ def user_file() -> Path:
 
 @cache
 def catalogue() -> Catalogue:
-    """Read once. What the user's file says counts."""
+    """Read once. The user's file takes precedence."""
     return load_catalogue(user_file())
 
 
@@ -38,7 +38,7 @@ def load_catalogue(users: Path | None = None) -> Catalogue:
     if users is not None and users.exists():
         lists.append((read_entries(users), str(users)))
     devices: dict[str, Device] = {}
-    others: dict[str, dict[str, Device]] = {}  # of each card: its slices and the like
+    others: dict[str, dict[str, Device]] = {}  # variants by card, such as its MIG slices
     for entries, source in lists:
         for entry in entries:
             key = entry.name.casefold()
@@ -81,7 +81,7 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
     if read.schema_version != VERSION:
         raise DeviceError(_unusable(path, _newer(data)))
     if (text := _unreadable(msgspec.to_builtins(read))) is not None:
-        raise DeviceError(_unusable(path, f"{text[:60]!r} holds characters that can't be printed"))
+        raise DeviceError(_unusable(path, f"{text[:60]!r} contains unprintable characters"))
     seen: set[str] = set()
     for entry in read.devices:
         if (key := entry.name.casefold()) in seen:
@@ -91,7 +91,7 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
 
 
 def _unreadable(value: Any) -> str | None:
-    """A text in it that a screen would obey or show falsely, if there is one."""
+    """The first string in it with control characters or misleading text direction, if any."""
     if isinstance(value, str):
         return None if is_plain(value) else value
     inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
@@ -99,7 +99,7 @@ def _unreadable(value: Any) -> str | None:
 
 
 def schema() -> bytes:
-    """JSON Schema of the file, as it is checked."""
+    """The JSON Schema that the file is checked against."""
     return msgspec.json.format(msgspec.json.encode(msgspec.json.schema(CatalogueFile)), indent=2)
 
 
@@ -108,13 +108,13 @@ class _Version(msgspec.Struct):
 
 
 def _newer(data: bytes) -> str:
-    """Why another version's file can't be read; nothing if it is ours, or none at all."""
+    """Why a file of another version can't be read; empty if the version is ours or missing."""
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
-    return "" if version == VERSION else f"it has schema_version {version}, and this plimsoll reads {VERSION}"
+    return "" if version == VERSION else f"it has schema_version {version}, but this plimsoll reads {VERSION}"
 
 
 def _unusable(path: Path, why: str) -> str:
-    return f"The list of devices in {path} can't be used: {why}. Fix it, or move it away."
+    return f"The device list {path} can't be used: {why}. Fix or remove the file."

@@ -3,8 +3,8 @@
     {"name": "NVIDIA L4", "segment": "datacenter", "source": "...", "compute_capability": "8.9",
      "marketed_gb": 24, "total_mib": {"value": 23034, "source": "nvidia-smi"}, "bandwidth_gb_s": 300.1, ...}
 
-A plain figure has the entry's source; one that comes from elsewhere, or was derived, is an object that says so. What is
-not known is left out.
+A plain figure has the entry's source; one from another source, or a derived one, is an object that says so. Unknown
+figures are left out.
 """
 
 from typing import Annotated, Generic, TypeVar
@@ -25,7 +25,7 @@ Date = Annotated[str, Meta(pattern=DATE)]
 
 
 class Strict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A key that is not known is a slip of the pen, and is told."""
+    """An unknown key is most likely a typo, and is reported."""
 
 
 class Figure(Strict, Generic[T], frozen=True):
@@ -45,7 +45,7 @@ class Tensor(Strict, frozen=True):
 
 
 class Link(Strict, frozen=True):
-    """Gigabytes a second are of both directions together."""
+    """Gigabytes per second count both directions together."""
 
     name: str
     gb_s: Amount | None = None
@@ -53,7 +53,7 @@ class Link(Strict, frozen=True):
 
 
 class LaunchPrice(Strict, frozen=True):
-    """Of the card. `kind` is the list price at launch unless it says otherwise: "quote"."""
+    """The price of a card. `kind` is the list price at launch by default, or "quote"."""
 
     usd: Amount
     source: str = ""
@@ -70,7 +70,7 @@ class CloudPrice(Strict, frozen=True):
 
 
 class Profile(Strict, frozen=True):
-    """A MIG slice: `memory_share` is its part of the memory's bandwidth."""
+    """A MIG slice: `memory_share` is its share of the memory bandwidth."""
 
     name: Name
     total_mib: Count

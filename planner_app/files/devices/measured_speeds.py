@@ -1,4 +1,4 @@
-"""Speeds out of measurements: where a shop knows one, it needs no estimate."""
+"""Speeds from measurements, which `shop` uses instead of estimates."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ from planner_app.files.kept.measurements import read_measurement
 
 
 def measured_speeds(paths: Iterable[Path], model: CheckedModel, catalogue: Catalogue) -> Measured:
-    """Seconds of one update by device and setup. Each must be of this model, and of GPUs of one kind."""
+    """Seconds per update by device and setup. Each measurement must be of this model, on GPUs of one kind."""
     found = {}
     for path in paths:
         taken = read_measurement(path)
@@ -21,7 +21,7 @@ def measured_speeds(paths: Iterable[Path], model: CheckedModel, catalogue: Catal
             )
         names = set(taken.hardware.split(" + "))
         if not taken.place.on_gpu or len(names) != 1:
-            raise DeviceError(f"{path} was measured on {taken.hardware}: a speed has to be of GPUs of one kind.")
+            raise DeviceError(f"{path} was measured on {taken.hardware}: measure on GPUs of one kind.")
         seconds = taken.seconds_per_step
         if seconds is not None and not taken.fits:
             found[catalogue.find(names.pop()).name, taken.setup] = seconds * taken.setup.accumulate

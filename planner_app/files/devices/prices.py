@@ -1,11 +1,11 @@
-"""Prices from a spreadsheet into the user's own list of devices:
+"""Imports prices from a spreadsheet into the user's own device list:
 
     device,usd_per_hour,usd,provider,date,note
     NVIDIA L4,0.71,,our reseller's cloud,2026-11-02,
-    RTX 4090,,1850,shop round the corner,2026-11-02,with VAT
+    RTX 4090,,1850,local computer shop,2026-11-02,with VAT
 
-A line has a price an hour, of one GPU, or a price to buy one; the other columns but `device`, `provider` and `date` may
-be left out. Nothing is taken over unless every line is right.
+Each line has a price per hour of one GPU, or the price to buy one. `device`, `provider` and `date` are required, the
+other columns optional. Nothing is imported unless every line is valid.
 """
 
 import csv
@@ -30,15 +30,15 @@ from planner_app.foreign_text import is_plain
 HOURLY, TO_BUY = "usd_per_hour", "usd"
 NEEDED = ("device", "provider", "date")
 COLUMNS = (*NEEDED, HOURLY, TO_BUY, "note")
-MOST_TOLD = 5  # slips in one message
-MOST_SLIPS = 100  # then it is another kind of file, and looking for names like those in it would take minutes
+MOST_SHOWN = 5  # errors in one message
+MOST_ERRORS = 100  # then it is another kind of file, and searching for similar names would take minutes
 LARGEST_USD = 1e9
 QUOTE = "quote"
 
 
 @dataclass(frozen=True, slots=True)
 class PriceLine:
-    """One line that was read: `usd` an hour, or to buy."""
+    """One line of the file: `usd` is per hour, or the price to buy."""
 
     device: Device
     usd: float
@@ -51,29 +51,29 @@ class PriceLine:
 def read_prices(path: Path, catalogue: Catalogue) -> tuple[PriceLine, ...]:
     rows = _rows(path)
     lines: list[PriceLine] = []
-    slips: list[str] = []
+    errors: list[str] = []
     for number, row in rows:
         try:
             lines.append(_line(row, catalogue))
         except DeviceError as error:
-            slips.append(f"line {number}: {str(error).rstrip('.')}")
-            if len(slips) == MOST_SLIPS:
+            errors.append(f"line {number}: {str(error).rstrip('.')}")
+            if len(errors) == MOST_ERRORS:
                 break
-    if slips:
-        more = f"; and {len(slips) - MOST_TOLD} more" if len(slips) > MOST_TOLD else ""
-        raise DeviceError(f"No price of {path} was taken over: {'; '.join(slips[:MOST_TOLD])}{more}.")
+    if errors:
+        more = f"; and {len(errors) - MOST_SHOWN} more" if len(errors) > MOST_SHOWN else ""
+        raise DeviceError(f"No prices were imported from {path}: {'; '.join(errors[:MOST_SHOWN])}{more}.")
     if not lines:
-        raise DeviceError(f"{path} has no prices: expected a line of names ({', '.join(COLUMNS)}) and lines below it.")
+        raise DeviceError(f"{path} has no prices: expected a header line ({', '.join(COLUMNS)}) followed by prices.")
     return tuple(lines)
 
 
 def keep_prices(lines: Sequence[PriceLine], users: Path) -> None:
-    """Into the user's list: a provider's price replaces that provider's older one, all else stays."""
+    """Add the prices to the user's list. A provider's new price replaces its old one; all else stays."""
     try:
         with alone(users.parent):
             write_atomically(users, _with_prices(lines, users), private=True)
     except OSError as error:
-        raise DeviceError(f"The prices can't be kept in {users}: {reason(error)}.") from error
+        raise DeviceError(f"The prices can't be written to {users}: {reason(error)}.") from error
 
 
 def _with_prices(lines: Sequence[PriceLine], users: Path) -> bytes:
@@ -104,7 +104,7 @@ def _priced(entry: Entry, device: Device, lines: Iterable[PriceLine]) -> Entry:
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """Lines by name of column, with their numbers; empty ones left out."""
+    """Line numbers and values by column name, without empty lines."""
     try:
         data = read_at_most(path, MAX_FILE_BYTES)
     except OSError as error:
@@ -123,8 +123,9 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     unknown, lacking = [name for name in names if name not in COLUMNS], [name for name in NEEDED if name not in names]
     if unknown or lacking or not {HOURLY, TO_BUY} & set(names):
         raise DeviceError(
-            f"The first line of {path} must name columns out of {', '.join(COLUMNS)}, with {', '.join(NEEDED)} and at "
-            f"least one of {HOURLY} and {TO_BUY}; it has {', '.join(map(repr, names))[:200] or 'none'}."
+            f"The first line of {path} must be a header with {', '.join(NEEDED)}, at least one of {HOURLY} and "
+            f"{TO_BUY}, "
+            f"and no columns but {', '.join(COLUMNS)}; it has {', '.join(map(repr, names))[:200] or 'none'}."
         )
     return [(number, dict(zip(names, row, strict=False))) for number, row in table[1:]]
 
@@ -138,7 +139,7 @@ def _line(row: Mapping[str, str], catalogue: Catalogue) -> PriceLine:
             raise DeviceError(f"{name} holds characters that can't be printed")
     device = catalogue.find(row["device"])
     if not device.whole:
-        raise DeviceError(f"{device.name} is a way to run a card: give the price of the card itself")
+        raise DeviceError(f"{device.name} is a variant of a card: give the price of the card itself")
     given = [name for name in (HOURLY, TO_BUY) if row.get(name)]
     if len(given) != 1:
         raise DeviceError(f"expected a figure in one of {HOURLY} and {TO_BUY}")

@@ -1,4 +1,4 @@
-"""Devices as the XLA compiler is told of them: from OpenXLA's published list, else worked out from the catalogue."""
+"""Devices as descriptions for the XLA compiler: from OpenXLA's published list, or derived from the catalogue."""
 
 from dataclasses import replace
 from functools import cache
@@ -18,7 +18,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def target_of(device: Device) -> Target:
-    """Raises a `DeviceError` where there is nothing to compile for: the CPU, a card of unknown capability."""
+    """Raises a `DeviceError` if there is nothing to compile for: the CPU, or a card of unknown capability."""
     return published_targets().get(device.name) or derived_target(device)
 
 

@@ -17,7 +17,7 @@ FORMAT = "plimsoll calibrations"
 VERSION = 1
 FOLDER_VARIABLE = "PLIMSOLL_CALIBRATIONS"
 MAX_FILE_BYTES = 64 << 20
-MOST_BYTES = 1 << 60  # of memory: far beyond any machine, and every figure made of it is one that computers have
+MOST_BYTES = 1 << 60  # of memory: far beyond any machine, yet safe to calculate with
 
 
 class _File(msgspec.Struct):
@@ -27,31 +27,31 @@ class _File(msgspec.Struct):
 
 
 class Calibrations:
-    """What is known on this machine, or was brought here from another one."""
+    """Calibrations made on this machine or imported from another one."""
 
     def __init__(self, folder: Path | None = None) -> None:
         given = os.environ.get(FOLDER_VARIABLE)
         self.folder = folder or (Path(given) if given else data_folder() / "calibrations")
 
     def all(self) -> tuple[Calibration, ...]:
-        """A file that can't be read is passed over: an estimate does without."""
+        """Skips unreadable files: estimates work without them."""
         return tuple(self._each())
 
     def find(self, device: str, *, xla: bool, versions: Mapping[str, str]) -> Calibration | None:
-        """For the versions of the Python that workers run in: memory is another matter with others."""
+        """The one for these versions of the worker's packages: memory differs with others."""
         wanted = (device.casefold(), versions.get("tensorflow", ""), versions.get("keras", ""), xla)
         return next((each for each in self._each() if _key(each) == wanted), None)
 
     def add(
         self, sample: Sample, *, device: str, tensorflow: str, keras: str, driver: str | None, xla: bool
     ) -> Calibration:
-        """Beside what is known; what was measured of the same point before goes."""
+        """Add a measurement to those known. It replaces an earlier one of the same point."""
         fresh = Calibration(device, tensorflow, keras, xla, (sample,), driver)
         with self._changing():
             return self._merge(fresh)
 
     def forget(self, device: str | None = None) -> int:
-        """Of one device, or of all; how many there were."""
+        """Delete the calibrations of one device or of all. Returns how many there were."""
         gone = [each for each in self.all() if device is None or each.device.casefold() == device.casefold()]
         if gone:
             with self._changing():
@@ -69,8 +69,8 @@ class Calibrations:
             raise PlannerError(f"Calibrations can't be written to {str(path)!r}: {reason(error)}.") from error
         return len(found)
 
-    def take_in(self, path: Path) -> tuple[Calibration, ...]:
-        """From another machine: its measurements come beside those known here."""
+    def import_file(self, path: Path) -> tuple[Calibration, ...]:
+        """Import calibrations of another machine. Their measurements are added to those known here."""
         given = _read(path)
         with self._changing():
             return tuple(self._merge(each) for each in given)
@@ -91,7 +91,7 @@ class Calibrations:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Read, changed and written back with nobody in between."""
+        """Locks the folder, so that no other process interferes between reading and writing back."""
         try:
             with alone(self.folder):
                 yield
@@ -122,7 +122,7 @@ def _read(path: Path) -> tuple[Calibration, ...]:
         raise PlannerError(f"{str(path)!r} has no calibrations that can be read: {why}.")
     for each in read.calibrations:
         if not each.samples or not all(map(_makes_sense, each.samples)):
-            raise PlannerError(f"{str(path)!r} holds a calibration of {each.device} whose measurements make no sense.")
+            raise PlannerError(f"{str(path)!r} contains a calibration of {each.device} with impossible measurements.")
     return read.calibrations
 
 

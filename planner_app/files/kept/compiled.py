@@ -1,4 +1,4 @@
-"""Programs and what the compiler said of them, kept on disk: the same program for the same GPU is compiled once."""
+"""A disk cache of XLA programs and compile results: the same program is compiled once for each GPU."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ COMPILER = ("jax", "jaxlib", "jax-cuda12-pjrt")
 
 
 class CompileCache(TraceCache):
-    """In the traces' folder, under the same rules: what does not match its digest is made anew."""
+    """Shares the trace cache's folder and rules: an entry that does not match its digest is recomputed."""
 
     def program(self, key: str) -> Program | None:
         return self._read(key, "program", Program)
@@ -26,7 +26,7 @@ class CompileCache(TraceCache):
         return self._read(key, "line", Line) or Line()
 
     def keep_line(self, key: str, line: Line) -> None:
-        """Together with what another process has compiled in the meantime."""
+        """Merge with what another process has compiled in the meantime."""
         for anchor in self.line(key).anchors:
             if line.anchor(anchor.batch) is None:
                 line = line.with_anchor(anchor)
@@ -41,19 +41,19 @@ class CompileCache(TraceCache):
 
 
 def program_key(model: CheckedModel, step: StepSetup, batch: int, jit: Jit, versions: Mapping[str, str]) -> str:
-    """A program depends on what its trace depends on, and on the batch; it names the compiler that will be asked."""
+    """A program depends on what its trace depends on, the batch, and the compiler."""
     compiler = (versions.get(name, "") for name in COMPILER)
     return _digest(FORMAT, trace_key(model, step, versions), str(batch), str(jit), *compiler)
 
 
 def line_key(model: CheckedModel, step: StepSetup, jit: Jit, target: str, versions: Mapping[str, str]) -> str:
-    """A line's programs differ in the batch alone."""
+    """The programs of a line differ only in the batch."""
     compiler = (versions.get(name, "") for name in COMPILER)
     return _digest(FORMAT, "line", trace_key(model, step, versions), str(jit), target, *compiler)
 
 
 def compiled_key(program: str, target: str, versions: Mapping[str, str]) -> str:
-    """What a compiler makes of a program depends on its digest, the target and the compiler."""
+    """A compile result depends on the program's digest, the target and the compiler."""
     return _digest(FORMAT, program, target, *(f"{name} {versions[name]}" for name in sorted(versions)))
 
 

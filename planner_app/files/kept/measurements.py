@@ -1,4 +1,4 @@
-"""A measurement as a file: made on a machine with GPUs, opened on another one."""
+"""Measurement files: written on a machine with GPUs, opened on another one."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ class _File(msgspec.Struct):
 
 
 def write_measurement(path: Path, measurement: Measurement) -> None:
-    """The old file or the new one, never a part of one."""
+    """Written atomically: the file has either its old or its new content."""
     content = _File(FORMAT, VERSION, summary(measurement), measurement)
     try:
         writing.write_atomically(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
@@ -37,7 +37,7 @@ def write_measurement(path: Path, measurement: Measurement) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Before minutes are spent on measuring."""
+    """Check before minutes are spent on measuring."""
     folder = path.parent
     if path.is_dir() or not folder.is_dir():
         what = "it is a folder" if path.is_dir() else f"there is no folder {str(folder)!r}"
@@ -70,7 +70,7 @@ def read_measurement(path: Path) -> Measurement:
 
 
 def summary(measurement: Measurement) -> dict[str, Any]:
-    """What most readers look for, without the steps it is made of."""
+    """The main figures, without the individual steps."""
     setup, peaks = measurement.setup, measurement.peaks
     first = [memory for run in measurement.runs for step in run.steps[:1] for memory in step.memory]
     lives = [run.live_bytes for run in measurement.runs if run.live_bytes is not None]

@@ -1,4 +1,4 @@
-"""A search for the largest batch that was not finished: its tries, to go on with."""
+"""The tries of an unfinished search for the largest batch, kept to continue it later."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ FOLDER_VARIABLE = "PLIMSOLL_SEARCHES"
 
 
 class SearchFile:
-    """One search: what is tried, and everything else that its outcome depends on, make its name.
+    """One search. Its file name is a digest of everything that its outcome depends on.
 
     A folder that can't be written is not an error: the search can't be gone on with then.
     """
@@ -40,7 +40,7 @@ class SearchFile:
         keep(self._file, msgspec.json.encode(tuple(tries)))
 
     def forget(self) -> None:
-        """The search is over, or is to start anew."""
+        """The search is finished, or will start over."""
         try:
             self._file.unlink(missing_ok=True)
         except OSError:

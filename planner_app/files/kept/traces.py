@@ -1,6 +1,6 @@
-"""Traces and the points worked out from them, kept on disk: opening a model again is instant.
+"""A disk cache of traces and the points computed from them, which makes opening a model again instant.
 
-An entry says what it was made from and carries a digest. Whatever does not match is made anew, never trusted.
+An entry records what it was made from and a digest. One that does not match is recomputed, never trusted.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from planner_app.files.writing import BEGIN, keep
 T = TypeVar("T")
 
 FORMAT = "plimsoll trace 2"
-MOST_BYTES = 1 << 30  # of the whole folder; the oldest entries go first
+MOST_BYTES = 1 << 30  # of the whole folder; the oldest entries are removed first
 FOLDER_VARIABLE = "PLIMSOLL_CACHE"
 
 
@@ -66,7 +66,7 @@ class TraceCache:
         keep(self._path(key, kind), _head(key, kind, body).encode() + b"\n" + body)
 
     def _prune(self) -> None:
-        """What another process has removed, or is writing, is not counted; what can't be removed stays."""
+        """Ignores files that another process has removed or is writing; files that can't be removed stay."""
         entries = []
         with contextlib.suppress(OSError):
             for entry in os.scandir(self.folder):
@@ -83,9 +83,9 @@ class TraceCache:
 
 
 def trace_key(model: CheckedModel, setup: StepSetup, versions: Mapping[str, str]) -> str:
-    """A trace depends on the configuration, the setup, the user's own code and the versions, and on nothing else.
+    """A trace depends only on the configuration, the setup, the user's own code and the versions.
 
-    `versions` are those of the Python that traces: `jobs.versions` knows them.
+    `versions` are those of the Python that traces, see `jobs.versions`.
     """
     custom = (model.custom or "").rpartition(":")[0] if model.format == "python" else model.custom
     parts = [
@@ -114,7 +114,7 @@ def _head(key: str, kind: str, body: bytes) -> str:
 
 @cache
 def _own_code() -> str:
-    """A digest of the code that makes traces and points: a change to the physics must not meet old figures."""
+    """A digest of the code that makes traces and points, so that changed physics never uses old figures."""
     package = Path(planner_app.__file__).parent
     digest = hashlib.sha256(__version__.encode())
     for folder in ("core", "worker"):

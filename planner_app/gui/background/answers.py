@@ -1,4 +1,4 @@
-"""Answers that take longer than a frame, worked out in the background: the last that was asked for comes first."""
+"""Computes slow answers in the background: the latest request comes first."""
 
 import sys
 import threading
@@ -16,12 +16,12 @@ from planner_app.core.estimate.need import Need
 from planner_app.core.model.setup import Setup
 from planner_app.errors import PlannerError
 
-# A slider on its way asks for something else in a moment: until it rests, drawing has the processor to itself.
+# A moving slider soon asks for something else: until it rests, leave the processor to drawing.
 REST_SECONDS = 0.06
-# The thread that draws waits so long for the one that works, at every turn; Python's 5 ms are a third of a frame.
+# How long the drawing thread may wait for the working one at each switch; Python's 5 ms are a third of a frame.
 TURN_SECONDS = 0.001
 MOST_KEPT = 1024
-PAUSE_MS = 20  # about a frame: nobody sees more than one redraw in it
+PAUSE_MS = 20  # about a frame: more redraws would not be visible
 
 
 Answer = TypeVar("Answer")
@@ -55,13 +55,13 @@ class LargestOf:
 
 
 class Answers(QObject):
-    """Ask as often as you like: what is known is answered at once, the rest follows with `answered`.
+    """Ask as often as you like: known answers are returned at once, `answered` announces the rest.
 
-    Each asker has a name; what it asked before and did not get yet is dropped.
+    Each asker has a name; its earlier unanswered questions are dropped.
     """
 
     answered = Signal()
-    _worked_out = Signal()  # in the thread that works; `answered` follows in the one that asks
+    _worked_out = Signal()  # emitted in the working thread; `answered` follows in the asking one
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,9 +76,9 @@ class Answers(QObject):
         self._thread: threading.Thread | None = None
 
     def ask(self, asker: str, questions: Sequence[Question[Answer]], *, passing: bool = False) -> list[Answer | None]:
-        """What is known of each; None for what is not, yet or ever.
+        """The known answers; None for unknown ones.
 
-        Answers that are large are asked for in `passing`: they are forgotten when the asker asks for others.
+        Large answers are requested with `passing`: they are forgotten when the asker asks for others.
         """
         with self._changed:
             for old in self._passing.pop(asker, ()):
@@ -136,10 +136,10 @@ class Answers(QObject):
                 question = self._open[asker][0]
             try:
                 answer = question.answer()
-            except PlannerError:  # a trace that is gone and can't be made again: said where traces are made
+            except PlannerError:  # a lost trace that can't be made again: reported where traces are made
                 answer = None
             with self._changed:
-                if question in self._open.get(asker, ()):  # forgotten meanwhile: it must not come back
+                if question in self._open.get(asker, ()):  # dropped meanwhile: it must not come back
                     self._open[asker].remove(question)
                     self._known[question] = answer
                     while len(self._known) > MOST_KEPT:

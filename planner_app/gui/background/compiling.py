@@ -1,4 +1,4 @@
-"""Asks the compiler in the background: first at the chosen batch, then along the line that the chart shows."""
+"""Runs the compiler in the background: first at the chosen batch, then along the line on the chart."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from planner_app.errors import Cancelled
 from planner_app.jobs.protocol import Progress
 from planner_app.planner.planner import Planner
 
-REST_SECONDS = 1.0  # a slider on its way asks for something else in a moment
+REST_SECONDS = 1.0  # a moving slider soon asks for something else
 
 
 @dataclass(frozen=True, slots=True)
 class CompileRequest:
-    """The line of one way to train on one device, up to `top_bytes`; the setup's own batch comes first."""
+    """The line of one setup on one device, up to `top_bytes`; the setup's own batch comes first."""
 
     planner: Planner
     setup: Setup
@@ -24,15 +24,15 @@ class CompileRequest:
     top_bytes: int
 
     def is_line_of(self, other: "CompileRequest | None") -> bool:
-        """They differ in the batch alone."""
+        """Whether the two differ only in the batch."""
         return other is not None and replace(other, setup=other.setup.with_batch(self.setup.batch)) == self
 
 
 class Compiling(QObject):
-    """One request at a time. What is being compiled goes on while it is wanted, and ends within a second otherwise."""
+    """One request at a time. A compilation that is no longer needed ends within a second."""
 
     compiled = Signal(object)  # the planner whose line has changed
-    progressed = Signal(str)  # what is being done; "" at rest
+    progressed = Signal(str)  # the current activity; "" when idle
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Compiling(QObject):
         self._thread: threading.Thread | None = None
 
     def want(self, request: CompileRequest | None) -> None:
-        """From now on this, and nothing else."""
+        """Replace the current request."""
         with self._changed:
             if request == self._request:
                 return
@@ -57,7 +57,7 @@ class Compiling(QObject):
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Cancel what runs and wait until no child is left."""
+        """Cancel the current work and wait until no child is left."""
         with self._changed:
             self._closed = True
             self._cancelled.set()
@@ -75,7 +75,7 @@ class Compiling(QObject):
                 self.progressed.emit("")
 
     def _next(self) -> CompileRequest | None:
-        """What is wanted, once it has been the same for a moment; None at the end."""
+        """The request, once it has been stable for a moment; None at the end."""
         with self._changed:
             while not self._closed:
                 request = self._request
@@ -90,13 +90,13 @@ class Compiling(QObject):
     def _compile(self, request: CompileRequest) -> None:
         planner, setup, device = request.planner, request.setup, request.device
         estimated = planner.needs.of(setup, device).estimated
-        estimated(setup.per_gpu_batch)  # here, not in the thread that draws
+        estimated(setup.per_gpu_batch)  # here, not in the drawing thread
         planner.lines.compile(setup, device, self._tell, self._cancelled)
         self.compiled.emit(planner)
         for _ in planner.lines.fill(setup, device, estimated, request.top_bytes, self._tell, self._cancelled):
             self.compiled.emit(planner)
             with self._changed:
-                if self._request != request:  # another batch was chosen: that comes first
+                if self._request != request:  # another batch was chosen and comes first
                     return
 
     def _tell(self, event: Progress) -> None:

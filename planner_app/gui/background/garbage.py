@@ -1,5 +1,5 @@
-"""Python frees cycles of objects in whatever thread happens to allocate next. A widget among them that dies outside the
-GUI's thread takes the process with it, so cycles are collected here, in that thread, and nowhere else."""
+"""Python collects reference cycles in whichever thread allocates next. Destroying a widget outside the GUI thread
+crashes the process, so cycles are collected here, in the GUI thread, and nowhere else."""
 
 import gc
 
@@ -9,7 +9,7 @@ EVERY_MS = 200
 
 
 class Garbage(QObject):
-    """Collects as often as Python would, as long as it lives."""
+    """Collects as often as Python would, for as long as it exists."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Opens model files in the background, the last one asked for and no other."""
+"""Opens model files in the background; only the latest request counts."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ from planner_app.planner.opening import Opened, open_model
 
 class Opening(QObject):
     """Attributes:
-    path: Of what is being opened; empty if nothing is.
+    path: Of the file being opened; empty if none is.
     """
 
     opened = Signal(str, Opened)  # with its path
@@ -48,4 +48,4 @@ class Opening(QObject):
 
 
 def _open(path: str, custom: str | None, task: Task) -> Opened:
-    return open_model(path, custom, task.tell, cancelled=task.cancelled)
+    return open_model(path, custom, task.report, cancelled=task.cancelled)

@@ -1,4 +1,4 @@
-"""Room for one task at a time: the next takes the place of the last."""
+"""Holds one task at a time: a new one replaces the last."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,16 +12,16 @@ Result = TypeVar("Result")
 
 
 class TaskSlot(QObject):
-    """Signals are those of the task that runs; `ended` comes before the last of them, and when it is dropped."""
+    """Forwards the signals of the running task; `ended` comes before its last signal, and when it is dropped."""
 
     progressed = Signal(Progress)
-    told = Signal(object)  # a part of the result: of the type that the work hands over
+    partial = Signal(object)  # a part of the result: of the type that the work hands over
     failed = Signal(str, str)  # a sentence, and detail
     stopped = Signal()
     ended = Signal()
 
     def __init__(self, start: Callable[[Task], None], parent: QObject) -> None:
-        """`start` is the session's: it ends with the session what is still running then."""
+        """`start` belongs to the session, which ends running tasks when it closes."""
         super().__init__(parent)
         self._start = start
         self._task: Task | None = None
@@ -36,7 +36,7 @@ class TaskSlot(QObject):
         for last in (task.finished, task.failed, task.stopped):
             last.connect(self._on_ended)
         task.progressed.connect(self.progressed)
-        task.told.connect(self.told)
+        task.partial.connect(self.partial)
         task.finished.connect(finished)
         task.failed.connect(self.failed)
         task.stopped.connect(self.stopped)
@@ -47,7 +47,7 @@ class TaskSlot(QObject):
             self._task.cancel()
 
     def drop(self) -> None:
-        """Cancel what runs and hear no more of it."""
+        """Cancel the running task and ignore its further signals."""
         if self._task is not None:
             self._task.drop()
         self._on_ended()

@@ -1,4 +1,4 @@
-"""Work in a thread of its own, told about in the GUI's: what happens, what came of it, and an end to it at any time."""
+"""Work in its own thread, with progress and results delivered in the GUI's thread. It can be cancelled at any time."""
 
 import threading
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from planner_app.jobs.protocol import Progress
 
 
 class Task(QObject):
-    """Work done once. Exactly one of `finished`, `failed` and `stopped` comes last; none after `drop`."""
+    """Runs once. Exactly one of `finished`, `failed` and `stopped` comes last; none after `drop`."""
 
     progressed = Signal(Progress)
-    told = Signal(object)  # a part of the result, as soon as it is there
+    partial = Signal(object)  # a part of the result, as soon as it is available
     finished = Signal(object)  # what the work returned
     failed = Signal(str, str)  # a sentence, and detail
     stopped = Signal()
@@ -21,7 +21,7 @@ class Task(QObject):
     _ended = Signal(object)
 
     def __init__(self, work: Callable[["Task"], object]) -> None:
-        """`work` is called in the thread with this task: it calls `tell` and `hand_over`, and heeds `cancelled`."""
+        """`work` is called with this task in its thread: it reports through the task, and checks `cancelled`."""
         super().__init__()
         self.cancelled = threading.Event()
         self._dropped = False
@@ -37,7 +37,7 @@ class Task(QObject):
         self.cancelled.set()
 
     def drop(self) -> None:
-        """Cancel it and hear no more of it."""
+        """Cancel the task and ignore its further signals."""
         self._dropped = True
         self.cancelled.set()
 
@@ -49,22 +49,22 @@ class Task(QObject):
     def alive(self) -> bool:
         return self._thread.is_alive()
 
-    def tell(self, event: Progress) -> None:
+    def report(self, event: Progress) -> None:
         if not self.cancelled.is_set():
             self.progressed.emit(event)
 
-    def hand_over(self, part: object) -> None:
+    def publish(self, part: object) -> None:
         self._handed.emit(part)
 
     def _run(self) -> None:
         try:
             self._ended.emit(self._work(self))
-        except Exception as error:  # a bug too is told where the work was asked for, with what is known of it
+        except Exception as error:  # bugs too are reported where the work was requested, with details
             self._ended.emit(error)
 
     def _on_handed(self, part: object) -> None:
         if not self._dropped:
-            self.told.emit(part)
+            self.partial.emit(part)
 
     def _on_ended(self, outcome: object) -> None:
         self.wait()
@@ -81,6 +81,6 @@ class Task(QObject):
 
 
 def _trace(error: Exception) -> str:
-    import traceback  # only in trouble
+    import traceback  # only needed for bugs
 
     return "".join(traceback.format_exception(error))

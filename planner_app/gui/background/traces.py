@@ -1,4 +1,4 @@
-"""Makes the traces that the chart needs, in the background: the most wanted first, what nobody wants any more never."""
+"""Makes the traces that the chart needs, in the background: the most important first; outdated ones are dropped."""
 
 import threading
 from dataclasses import dataclass, field
@@ -13,13 +13,13 @@ from planner_app.jobs.protocol import Progress
 from planner_app.jobs.warm import WarmWorker
 from planner_app.planner.tracer import Tracer, alike
 
-LANES = 2  # TensorFlow takes half a gigabyte in each; more lanes than this were no faster on two cores
+LANES = 2  # each takes half a gigabyte for TensorFlow; more lanes were no faster on two cores
 MOST_BATCH = 1 << 17  # of one GPU, on a chart
 
 
 @dataclass(frozen=True, slots=True)
 class TraceRequest:
-    """Memory of these steps, over batches until it exceeds `up_to_bytes`."""
+    """The memory of these steps, over batches until it exceeds `up_to_bytes`."""
 
     tracer: Tracer
     steps: tuple[StepSetup, ...]
@@ -37,11 +37,11 @@ class _Lane:
 
 
 class Traces(QObject):
-    """Signals carry the tracer that a request came with: an answer for a model that is gone is told by it."""
+    """Signals carry the request's tracer, so that answers for a closed model can be recognised."""
 
     traced = Signal(Tracer, StepSetup, Memory)  # again when more batches are known
     failed = Signal(Tracer, StepSetup, str)  # why
-    progressed = Signal(int, int, str)  # steps done, wanted, and what is being done
+    progressed = Signal(int, int, str)  # steps done, total steps, and the current activity
 
     def __init__(self, lanes: int = LANES) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Traces(QObject):
         self._threads: list[threading.Thread] = []
 
     def want(self, request: TraceRequest | None) -> None:
-        """From now on this, and nothing else. What is being made and still wanted goes on."""
+        """Replace the current request. A running trace that is still needed continues."""
         with self._changed:
             if request is None or (self._request is not None and request.tracer is not self._request.tracer):
                 self._done.clear()
@@ -85,7 +85,7 @@ class Traces(QObject):
 
     def _serve(self, lane: _Lane) -> None:
         while self._serve_once(lane):
-            pass  # a lane that waits holds on to no model
+            pass  # a waiting lane must not keep a model alive
 
     def _serve_once(self, lane: _Lane) -> bool:
         with self._changed:
@@ -102,13 +102,13 @@ class Traces(QObject):
         return True
 
     def _next(self, lane: _Lane) -> bool:
-        """Take the first step that is wanted, not done, and not of a group another lane is busy with."""
+        """Take the first step that is needed, not done, and not in a group that another lane works on."""
         request = self._request
         if request is None:
             return False
         busy = [other.step for other in self._lanes if other is not lane and other.tracer is request.tracer]
         groups = alike(request.steps)
-        groups.sort(key=lambda group: lane.last not in group)  # its worker has that step traced already
+        groups.sort(key=lambda group: lane.last not in group)  # its worker has already traced that step
         for group in groups:
             if any(step in group for step in busy):
                 continue

@@ -1,4 +1,4 @@
-"""Areas on top of one another, one colour each: what charts of terms are made of."""
+"""Stacked areas, one colour each, for charts of terms."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ import pyqtgraph as pg
 from planner_app.gui.look.theme import Theme
 
 Heights = npt.NDArray[np.float64]
-BEHIND = -20  # everything else on the plot, and yet above the plot's own -100, which pyqtgraph insists on
+BEHIND = -20  # behind everything else on the plot, but above the plot's own -100, which pyqtgraph requires
 
 
 class Areas:
-    """Each curve is filled down to zero and hidden by those below it, so neighbours leave no gap between them."""
+    """Each curve is filled down to zero and covered by those below it, so that there are no gaps between them."""
 
     def __init__(self, plot: pg.PlotWidget, *, smooth: bool) -> None:
         self._plot, self._smooth = plot, smooth

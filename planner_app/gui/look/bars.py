@@ -1,4 +1,4 @@
-"""Small bars in the cells of tables: a share, under its own number."""
+"""Small bars in table cells that show a share behind its number."""
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPalette
@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from planner_app.gui.look.index import Index
 
-FAINT = 0.4  # of a bar, so that its number can be read
+FAINT = 0.4  # opacity of a bar, so that its number stays readable
 HEIGHT = 16
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 

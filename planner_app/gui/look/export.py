@@ -1,4 +1,4 @@
-"""Pictures and numbers of a panel: into a file or onto the clipboard."""
+"""Exports pictures and numbers of a panel to a file or the clipboard."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from planner_app.foreign_text import for_csv, for_terminal
 from planner_app.gui.panel import Panel, Table
 from planner_app.reports.csv_rows import csv_text
 
-SHARP = 2.0  # pictures have twice the pixels of the screen: they end up in papers and slides
+SHARP = 2.0  # twice the pixels of the screen, for papers and slides
 
 
 def image_of(widget: QWidget, scale: float = SHARP) -> QImage:
@@ -40,7 +40,7 @@ def svg_of(widget: QWidget) -> bytes:
         widget.render(painter, QPoint())
         painter.end()
 
-    return for_terminal(_written(paint).decode()).encode()  # XML takes no control characters, and Qt passes them on
+    return for_terminal(_written(paint).decode()).encode()  # XML forbids control characters, but Qt writes them
 
 
 def csv_of(table: Table) -> str:
@@ -60,7 +60,7 @@ def save(path: str, data: bytes) -> None:
     try:
         write_atomically(Path(path), data)
     except OSError as error:
-        raise PlannerError(f"{path} can't be written: {reason(error)}. Choose another place.") from error
+        raise PlannerError(f"{path} can't be written: {reason(error)}. Choose another folder.") from error
 
 
 def copy_picture(widget: QWidget) -> None:
@@ -68,7 +68,7 @@ def copy_picture(widget: QWidget) -> None:
 
 
 def copy_table(table: Table) -> None:
-    """Tabs between cells: what spreadsheets paste as cells."""
+    """Tab-separated, so that spreadsheets paste it as cells."""
     rows = [table.header, *table.rows]
     QGuiApplication.clipboard().setText("\n".join("\t".join(str(for_csv(cell)) for cell in row) for row in rows))
 

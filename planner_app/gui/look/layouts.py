@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QLayout
 
 
 def clear(layout: QLayout) -> None:
-    """Take everything out of it; widgets go for good."""
+    """Remove everything from the layout and delete its widgets."""
     while (item := layout.takeAt(0)) is not None:
         if widget := item.widget():
             widget.deleteLater()

@@ -1,4 +1,4 @@
-"""Pieces of rich text for panels that tell something in sentences. Whatever comes in is text, never markup."""
+"""Rich text for panels that show sentences. All input is text, never markup."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ GAP = 6  # pixels between paragraphs
 
 
 class Paper(QTextBrowser):
-    """Read, scrolled, selected and copied; nothing in it can be clicked."""
+    """Text that can be scrolled, selected and copied; it has no links."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Paper(QTextBrowser):
         self._shown = ""
 
     def show_text(self, html: str) -> None:
-        """What is there already keeps its place."""
+        """Keeps the scroll position if the text is unchanged."""
         if html != self._shown:
             self._shown = html
             self.setHtml(html)
@@ -43,7 +43,7 @@ def points(texts: Iterable[str]) -> str:
 
 
 def code(lines: Sequence[str], theme: Theme) -> str:
-    """As it stands, on ground of its own."""
+    """Verbatim, on its own background."""
     text = "\n".join(map(for_html, lines))
     return (
         f'<table width="100%" cellpadding="6" style="margin:0 0 {GAP}px 0" bgcolor="{theme.raised}"><tr><td>'
@@ -52,7 +52,7 @@ def code(lines: Sequence[str], theme: Theme) -> str:
 
 
 def facts(rows: Iterable[Sequence[str]], theme: Theme, header: Sequence[str] = ()) -> str:
-    """Names on the left, what they are beside them."""
+    """Names on the left, their values on the right."""
     head = "".join(_cell(text, theme.muted) for text in header)
     body = "".join(
         f"<tr>{_cell(name, theme.muted)}{''.join(_cell(value) for value in values)}</tr>" for name, *values in rows

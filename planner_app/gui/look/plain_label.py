@@ -1,4 +1,4 @@
-"""Text as it is: names in it come from files, and a name may look like markup, or turn the writing around."""
+"""Plain text widgets: names come from files, and may look like markup or reverse the text direction."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QMessageBox, QWidget
@@ -20,7 +20,7 @@ class PlainLabel(QLabel):
 
 
 def plain_tip(text: str) -> str:
-    """For a tooltip, which Qt takes for markup if it looks like it."""
+    """For a tooltip, which Qt treats as markup if it looks like it."""
     if not set(text) & set("<&"):
         return for_terminal(text)
     return f'<p style="white-space:pre-wrap">{for_html(text)}</p>'
@@ -33,7 +33,7 @@ def warn(parent: QWidget, sentence: str) -> None:
 
 
 def agreed(parent: QWidget, title: str, question: str) -> bool:
-    """Asks; what is not a clear yes is a no."""
+    """Ask a question; anything but a clear yes is a no."""
     buttons = QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.No
     box = QMessageBox(QMessageBox.Icon.Question, title, for_terminal(question), buttons, parent=parent)
     box.setTextFormat(Qt.TextFormat.PlainText)

@@ -1,4 +1,4 @@
-"""Tables as they look everywhere: whole rows, no grid, no numbers at the side."""
+"""The common style of tables: whole rows selected, no grid, no row numbers."""
 
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem
 
@@ -18,7 +18,7 @@ def make_plain(table: QTableView, row_height: int) -> None:
 
 
 def heading(table: QTableWidget, column: int) -> QTableWidgetItem:
-    """Of a column whose label has been set: Qt makes an item for it then."""
+    """The header item of a column. Qt creates it only once the label is set."""
     item = table.horizontalHeaderItem(column)
     if item is None:
         raise ValueError(f"column {column} has no label yet")

@@ -20,7 +20,7 @@ class Look(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Attributes: `surface` is what charts and tables lie on, `window` what is around them."""
+    """Attributes: `surface` is the background of charts and tables, `window` what surrounds them."""
 
     name: str
     window: str
@@ -41,7 +41,7 @@ class Theme:
         return self.precisions[list(Precision).index(precision)]
 
     def verdict(self, verdict: Verdict | None) -> str:
-        """Without a verdict, as plain text."""
+        """The plain text colour if there is no verdict."""
         colours = {Verdict.FITS: self.good, Verdict.TIGHT: self.warn, Verdict.DOES_NOT_FIT: self.bad}
         return self.text if verdict is None else colours[verdict]
 
@@ -111,7 +111,7 @@ def palette_of(theme: Theme) -> QPalette:
 
 
 class Appearance(QObject):
-    """Which theme is on: the user's choice, or the system's while they leave it to the system."""
+    """The active theme: the user's choice, or the system's by default."""
 
     changed = Signal()
 

@@ -1,4 +1,4 @@
-"""Answers as pieces of a page, for notebooks: the numbers, and charts as inline SVG. Light and dark."""
+"""Answers as HTML for notebooks: the numbers, and charts as inline SVG, light and dark."""
 
 from planner_app.reports.html.answers import (
     advice_html,

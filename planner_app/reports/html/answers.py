@@ -1,4 +1,4 @@
-"""Each answer as a piece of a page."""
+"""Each answer as HTML."""
 
 from collections.abc import Mapping, Sequence
 
@@ -59,9 +59,11 @@ def _bar(share: float) -> str:
 def largest_html(result: Largest) -> str:
     if not result.batch:
         needed = format_bytes(result.level.peak_bytes)
-        said = answer("Not even one sample on each GPU fits", Verdict.DOES_NOT_FIT)
+        said = answer("Not even one sample per GPU fits", Verdict.DOES_NOT_FIT)
         return piece(said, line(f"It needs {needed}; TensorFlow gets {format_bytes(result.capacity_bytes)}."))
-    more = "" if not result.counting_tight.bound else " More was not tried: memory hardly grows with the batch."
+    more = (
+        "" if not result.counting_tight.bound else " Larger batches were not tried: memory hardly grows with the batch."
+    )
     return piece(
         answer(f"Fits up to {result.sure_batch:,}, tight up to {result.batch:,}"),
         line(f"{result.device}: TensorFlow gets {format_bytes(result.capacity_bytes)}.{more}"),
@@ -91,7 +93,7 @@ def advice_html(advice: Advice) -> str:
         )
         for way in advice.options
     ]
-    body = table(("change", "verdict", "then", "time a sample"), rows) if rows else ""
+    body = table(("change", "verdict", "then", "time per sample"), rows) if rows else ""
     return piece(answer(f"{str(verdict).capitalize()}: {where}", verdict), line(peak), body)
 
 

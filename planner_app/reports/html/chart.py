@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 150, 14, 40
 GIB = 1 << 30
 ABOVE = 1.15  # room above the highest line or capacity
-DASHES = ("", "7 4", "2 3", "9 3 2 3")  # one a GPU count
+DASHES = ("", "7 4", "2 3", "9 3 2 3")  # one per GPU count
 LABEL_GAP = 14
 
 
@@ -24,7 +24,7 @@ class Line:
 
 
 def chart(rows: Iterable[Mapping[str, object]]) -> str:
-    """`rows` are a sweep's. One device's capacity is drawn for each device among them."""
+    """`rows` come from a sweep. The capacity of each device in them is drawn."""
     rows = list(rows)
     lines = _lines(rows)
     if not lines:
@@ -32,7 +32,7 @@ def chart(rows: Iterable[Mapping[str, object]]) -> str:
     capacities = {str(row["device"]): row["capacity_bytes"] for row in rows if isinstance(row["capacity_bytes"], int)}
     batches = sorted({batch for line in lines for batch, *_ in line.points})
     top = max([high for line in lines for *_, high in line.points] + [_number(each) for each in capacities.values()])
-    if capacities:  # what lies far beyond every capacity is not worth the room
+    if capacities:  # leave out what lies far beyond every capacity
         top = min(top, 2 * max(_number(each) for each in capacities.values()))
     frame = _Frame(batches[0], batches[-1], top * ABOVE)
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Memory over the batch">']

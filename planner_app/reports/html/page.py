@@ -1,4 +1,4 @@
-"""The look of every piece: colours follow the page around it, in Jupyter, Colab and VS Code, light or dark."""
+"""The style of all answers: colours follow the surrounding page in Jupyter, Colab and VS Code, light or dark."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,7 +16,7 @@ _LIGHT = "--good:#1a7f4b;--warn:#a86400;--bad:#c0332b;--grid:#d5dbe1;--muted:#5d
 _DARK = "--good:#4cc38a;--warn:#f0b14a;--bad:#f2766e;--grid:#414b56;--muted:#9aa5b1;" + "".join(
     f"--line{number}:{colour};" for number, colour in enumerate(DARK_COLOURS)
 )
-# Notebooks say whether they are dark in different ways; without a word the system's preference counts.
+# Each notebook marks its dark theme differently; without a mark the system's preference applies.
 _DARK_PAGES = (
     'body[data-jp-theme-light="false"] .plimsoll',
     "body.vscode-dark .plimsoll",

@@ -19,7 +19,7 @@ def seeds() -> list[bytes]:
 def run(data: bytes) -> str:
     store = Calibrations(emptied("calibrations"))
     try:
-        for each in store.take_in(written(data, "brought.json")):
+        for each in store.import_file(written(data, "brought.json")):
             sentence(each)
             calibrated_level(Level(1 << 30, 1 << 29, 1 << 31), each)
             store.find(each.device, xla=each.xla, versions={"tensorflow": each.tensorflow, "keras": each.keras})

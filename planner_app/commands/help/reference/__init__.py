@@ -1,4 +1,4 @@
-"""The command line as it is, for those who write about it: the man page and the shells' completion.
+"""A description of the command line, for the man page and the shell completions.
 
-commands = read()           # from the very parsers that read a user's words: never out of date
+commands = read()           # from the parsers themselves: never out of date
 """

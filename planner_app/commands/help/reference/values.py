@@ -14,7 +14,7 @@ MODELS = ("keras", "h5", "hdf5", "json", "py")
 
 
 class Source(StrEnum):
-    """Where a value is taken from that a shell offers."""
+    """Where the values that a shell offers come from."""
 
     NONE = "none"
     WORDS = "words"
@@ -25,11 +25,11 @@ class Source(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Argument:
     """Attributes:
-    flags: "-o", "--output"; none of a positional argument.
-    value: What stands for its value, as in "FILE.json"; empty of a switch.
-    words: The values to offer: words, or endings of file names (none: any file).
-    listed: Several values with commas between them.
-    choices: The only values there are.
+    flags: "-o", "--output"; empty for a positional argument.
+    value: The placeholder of its value, as in "FILE.json"; empty for a switch.
+    words: The values to offer: words, or file name suffixes (none: any file).
+    listed: Takes several values, separated by commas.
+    choices: The only values allowed.
     """
 
     flags: tuple[str, ...]
@@ -46,7 +46,7 @@ class Argument:
 @dataclass(frozen=True, slots=True)
 class Command:
     """Attributes:
-    example: As typed, without the prompt; the first words of the command's description.
+    example: As typed, without the prompt; the start of the command's description.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Command:
 
     @property
     def place(self) -> Argument | None:
-        """What a word that is no option may be, wherever it stands; None where there is no place for one."""
+        """The positional argument that a word may be; None if the command takes none."""
         if not self.positionals:
             return None
         endings = dict.fromkeys(word for each in self.positionals for word in each.words)
@@ -85,7 +85,7 @@ DEVICES = {"device", "devices", "gpu"}
 
 
 def read() -> tuple[Command, ...]:
-    """Every command, in the order in which they are listed."""
+    """Every command, in the order of `--help`."""
     (commands,) = [action for action in _actions(cli.parser()) if isinstance(action, argparse._SubParsersAction)]
     helps = {action.dest: action.help or "" for action in commands._choices_actions}
     return tuple(_command(name, helps[name], parser) for name, parser in commands.choices.items())

@@ -1,4 +1,4 @@
-"""Works out what makes the chosen setup fit, when asked to; keeps up with the choice as long as that costs no trace."""
+"""Finds what makes the chosen setup fit, on request; updates with the choice as long as that needs no new trace."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,9 +23,9 @@ from planner_app.planner.advise import advice_request
 
 REST_MS = 400  # a slider has come to rest
 NO_MODEL = "Open a model to see what would make it fit."
-NOT_YET = "Each change is traced for real, which takes some seconds: press “Work out advice”."
-STALE = "This list is for another setup than the chosen one: work it out again."
-NOTHING = "No change that was tried makes it fit."
+NOT_YET = "Each change is traced, which takes some seconds: press “Get advice”."
+STALE = "This list is for a different setup: get advice again."
+NOTHING = "None of the changes tried makes it fit."
 TABLE = ("use", "change", "code", "before bytes", "after bytes", "limit bytes", "times as long")
 
 
@@ -35,9 +35,9 @@ class AdvicePresenter(QObject):
         self._session, self._view, self._appearance = session, view, appearance
         self.slot = TaskSlot(session.start, self)
         self._advice: Advice | None = None
-        self._asked_at: tuple[Setup, Device] | None = None  # what was chosen when the list was asked for
-        self._asking_at = self._chosen()  # the same, of the list that is being worked out
-        self._tried: tuple[Setup, Device] | None = None  # what was chosen when keeping up was tried last
+        self._asked_at: tuple[Setup, Device] | None = None  # the choice when the list was requested
+        self._asking_at = self._chosen()  # the same, for the list in progress
+        self._tried: tuple[Setup, Device] | None = None  # the choice at the last automatic update
         self.values = AdviceValues()
         self._rest = QTimer(self, singleShot=True, interval=REST_MS)
         self._rest.timeout.connect(self._follow)
@@ -45,7 +45,7 @@ class AdvicePresenter(QObject):
         for signal in (session.choice_changed, session.memories_changed, view.shown):
             signal.connect(self._refresh)
         self.slot.progressed.connect(self._on_progressed)
-        self.slot.told.connect(self._on_told)
+        self.slot.partial.connect(self._on_partial)
         self.slot.failed.connect(self._on_failed)
         self.slot.stopped.connect(self._on_stopped)
         self.slot.ended.connect(lambda: view.show_working(False))
@@ -72,7 +72,7 @@ class AdvicePresenter(QObject):
                 rows.append((use, text, code, *sizes, "" if each.slower is None else round(each.slower, 3)))
         return Table(TABLE, rows)
 
-    # What is shown
+    # Showing
 
     def _refresh(self) -> None:
         session, choice = self._session, self._session.choice
@@ -110,7 +110,7 @@ class AdvicePresenter(QObject):
     def _chosen(self) -> tuple[Setup, Device]:
         return self._session.choice.setup, self._session.choice.device
 
-    # What is done
+    # Working
 
     def _request(self, setup: Setup) -> AdviceRequest:
         description, device = self._session.description, self._session.choice.device
@@ -130,13 +130,13 @@ class AdvicePresenter(QObject):
             return
 
         def work(task: Task) -> Advice:
-            return planner.advise(request, on_progress=task.tell, on_part=task.hand_over, cancelled=task.cancelled)
+            return planner.advise(request, on_progress=task.report, on_part=task.publish, cancelled=task.cancelled)
 
         self._start(work)
         self._view.show_working(True)
 
     def _follow(self) -> None:
-        """The advice for what is chosen now, if every trace that it needs is there: nothing is said if not."""
+        """The advice for the current choice, if all its traces exist; otherwise nothing changes."""
         planner = self._session.planner
         if self.busy or planner is None or not self._view.isVisible():
             return
@@ -157,8 +157,8 @@ class AdvicePresenter(QObject):
         ways = 0 if self._advice is None else len(self._advice.options)
         self._view.say(f"{event.text}{f' ({ways} found so far)' if ways else ''}")
 
-    def _on_told(self, advice: Advice) -> None:
-        """What is known so far is shown as it comes."""
+    def _on_partial(self, advice: Advice) -> None:
+        """Show partial results as they arrive."""
         if advice.options:
             self._advice, self._asked_at = advice, self._asking_at
             self._show()
@@ -172,7 +172,7 @@ class AdvicePresenter(QObject):
         self._view.show_trouble(*why_and_detail)
 
     def _on_stopped(self) -> None:
-        self._view.say("Cancelled." if self._advice is None else "Cancelled; the list holds what was found before.")
+        self._view.say("Cancelled." if self._advice is None else "Cancelled; the list shows what was found so far.")
 
     def _on_applied(self, row: Row) -> None:
         setup, device = row.setup, row.device

@@ -1,4 +1,4 @@
-"""The list of changes: what makes it fit first, then what helps, then what no setup can say."""
+"""The list of changes: first what makes it fit, then what helps, then tips that a setup can't express."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ AFTER_WIDTH = 100
 
 
 class AfterDelegate(BarDelegate):
-    """Memory after a change, as a part of the memory before it."""
+    """Memory after a change, as a share of the memory before it."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         self.paint_share(painter, option, index, index.data(SHARE) or 0.0, QColor(index.data(COLOUR)))
@@ -39,9 +39,9 @@ class AdviceTable(QTableWidget):
     def __init__(self) -> None:
         super().__init__(0, len(COLUMNS))
         self._rows: tuple[Row, ...] = ()
-        self._picked = ""  # by the user: the row that stays the current one
+        self._picked = ""  # the row that the user picked, which stays current
         self.setHorizontalHeaderLabels(list(COLUMNS))
-        self.setAccessibleName("Changes that make the setup fit, the cheapest first")
+        self.setAccessibleName("Changes that make the setup fit, cheapest first")
         make_plain(self, ROW)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -50,8 +50,8 @@ class AdviceTable(QTableWidget):
         self.setColumnWidth(AFTER, AFTER_WIDTH)
         for column in (0, CHANGE, len(COLUMNS) - 1):
             heading(self, column).setTextAlignment(Qt.AlignmentFlag.AlignLeft)
-        heading(self, AFTER).setToolTip("At the peak on one GPU; the bar is its part of the memory before.")
-        heading(self, len(COLUMNS) - 1).setToolTip("For each sample, by the roofline: an estimate.")
+        heading(self, AFTER).setToolTip("At the peak on one GPU; the bar is its share of the memory before.")
+        heading(self, len(COLUMNS) - 1).setToolTip("Per sample: a roofline estimate.")
         self.setItemDelegateForColumn(AFTER, AfterDelegate(self))
         self.currentCellChanged.connect(self._on_cell_changed)
         self.cellDoubleClicked.connect(lambda *_: self._use())
@@ -61,7 +61,7 @@ class AdviceTable(QTableWidget):
         return self._rows[place] if 0 <= place < len(self._rows) else None
 
     def show_rows(self, rows: Sequence[Row], applied: int | None, theme: Theme) -> None:
-        """The row that the user looks at stays so, if it is still there."""
+        """The picked row stays current if it still exists."""
         self.blockSignals(True)
         self._rows = tuple(rows)
         self.setRowCount(len(rows))

@@ -1,4 +1,4 @@
-"""The advice panel as plain values: what was asked, and a row for each thing that can be done."""
+"""The advice panel as plain values: the request, and a row for each change."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +16,7 @@ class Use(StrEnum):
     FITS = "makes it fit"
     TIGHT = "makes it fit, but tight"
     HELPS = "helps, but not enough alone"
-    TIP = "nothing a setup can say"
+    TIP = "tip, not part of a setup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class Row:
     """One thing to do.
 
     Attributes:
-        rank: "1" for the cheapest; a word for what makes nothing fit by itself.
+        rank: "1" for the cheapest; a word for what is not enough by itself.
         share: Memory after it, of the memory before it.
         speed: Against the speed before; a roofline estimate where `speed_source` says so.
-        setup, device: What Apply chooses; None where no setup can say it.
+        setup, device: What Apply chooses; None if a setup can't express it.
     """
 
     use: Use
@@ -49,8 +49,8 @@ class Row:
 class AdviceValues:
     """Attributes:
     asked: What the list is for.
-    note: What to know of the list: that it is out of date, or not there yet.
-    applied: The row that is the chosen setup now.
+    note: The state of the list: out of date, or not available yet.
+    applied: The row of the chosen setup.
     """
 
     asked: str = ""
@@ -78,7 +78,7 @@ def asked_text(advice: Advice) -> str:
 
 
 def applied_row(rows: tuple[Row, ...], setup: Setup, device: Device) -> int | None:
-    """The one whose setup is chosen."""
+    """The row whose setup is chosen."""
     return next((n for n, row in enumerate(rows) if (row.setup, row.device) == (setup, device)), None)
 
 

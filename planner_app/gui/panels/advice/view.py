@@ -1,4 +1,4 @@
-"""The advice panel: what is wanted on the left, what can be done in the middle, one of it in full on the right."""
+"""The advice panel: the request on the left, the changes in the middle, details of one on the right."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QShowEvent
@@ -22,7 +22,7 @@ from planner_app.gui.panels.advice.values import AdviceValues, Row
 
 MOST_BATCH = 1 << 24
 LEFT = 240
-IN_ENVIRONMENT = "No setup can say this: copy the lines into your script."
+IN_ENVIRONMENT = "A setup can't express this: copy the lines into your script."
 
 
 class AdviceView(QWidget):
@@ -37,7 +37,7 @@ class AdviceView(QWidget):
         self._verdict: Verdict | None = None
         self._open = self._trouble = False
         self._chosen_batch = 0
-        self.table, self.detail = AdviceTable(), Paper("The change in full")
+        self.table, self.detail = AdviceTable(), Paper("Details of the change")
         self._lay_out()
         self.table.row_chosen.connect(self._on_row_chosen)
         self.table.row_used.connect(self._on_row_used)
@@ -83,7 +83,7 @@ class AdviceView(QWidget):
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.batch = QSpinBox(maximum=MOST_BATCH, minimum=1)
         self.batch.setGroupSeparatorShown(True)
-        self.batch.setAccessibleName("The batch that should fit")
+        self.batch.setAccessibleName("Batch that should fit")
         self.batch.setToolTip("Samples per update, over all GPUs and accumulation steps.")
         wanted = QHBoxLayout()
         label = QLabel("&Make a batch of")
@@ -91,7 +91,7 @@ class AdviceView(QWidget):
         for each in (label, self.batch, QLabel("fit")):
             wanted.addWidget(each)
         wanted.addStretch(1)
-        self.work, self.cancel = QPushButton("&Work out advice"), QPushButton("Cance&l")
+        self.work, self.cancel = QPushButton("&Get advice"), QPushButton("Cance&l")
         self.work.setToolTip("Trace the changes that may help, and replay each through the allocator.")
         buttons = QHBoxLayout()
         buttons.addWidget(self.work)
@@ -110,7 +110,7 @@ class AdviceView(QWidget):
         column.addStretch(1)
         return page
 
-    # What is shown
+    # Showing
 
     def show_verdict(self, sentence: str, verdict: Verdict | None) -> None:
         self.verdict.setText(sentence)
@@ -118,7 +118,7 @@ class AdviceView(QWidget):
         self._paint()
 
     def show_batch(self, batch: int, least: int) -> None:
-        """What is chosen; a batch that the user has filled in since stays until another one is chosen."""
+        """Show the choice; a batch that the user has entered since stays until another one is chosen."""
         self.batch.setMinimum(least)
         if batch != self._chosen_batch:
             self._chosen_batch = batch

@@ -1,4 +1,4 @@
-"""Brings the chosen setup's terms into the panel, and the pinned one's beside them."""
+"""Shows the terms of the chosen setup, next to those of the pinned one."""
 
 from PySide6.QtCore import QObject, Qt
 
@@ -52,7 +52,7 @@ class BreakdownPresenter(QObject):
         if need is None or not (memory := need.memory).points:
             return BreakdownValues(batch=setup.batch, note=session.trouble(setup) or "Tracing the training step …")
         batches = shown_batches(memory, setup.per_gpu_batch, need.capacity_bytes)
-        # The last that asks is answered first: the pinned setup can wait for the areas, and they for the chosen setup.
+        # The last question is answered first: the pinned setup can wait for the areas, and they for the chosen setup.
         pinned = self._pinned()
         terms = session.answers.ask(f"{ASKER}'s areas", [TermsAt(memory, batch) for batch in batches])
         chosen = session.answers.ask_one(ASKER, session.estimate_of(setup))

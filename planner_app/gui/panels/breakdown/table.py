@@ -1,4 +1,4 @@
-"""The list of terms: each with its colour, its bytes and its share; beside a pinned setup, both and the difference."""
+"""The list of terms: each with its colour, bytes and share; with a pinned setup, both and the difference."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ from planner_app.units import format_bytes
 ALONE = ("Term", "Share", "Bytes", "")
 COMPARED = ("Term", "Pinned", "Now", "Change")
 CHIP = 10  # pixels of the colour beside a term
-SHARP = 2  # twice the pixels, for screens that have them
+SHARP = 2  # twice the pixels, for high-resolution screens
 ROW = 20
-# The widest texts of the columns but the first: fixed, so that nothing jumps while a slider moves.
+# The widest texts of all columns but the first, so that widths stay fixed while a slider moves.
 WIDEST = {False: ("100.0 %", "99.9 MiB", ""), True: ("99,999", "99,999", "+9,999")}
 PADDING = 9
 UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20))
@@ -75,7 +75,7 @@ class TermModel(QAbstractTableModel):
         return RIGHT if role == Role.TextAlignmentRole and section else None
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> object:
-        """Asked for every cell at every frame of a moving slider, for a dozen roles: the usual ones come first."""
+        """Called for every cell and a dozen roles in every frame of a moving slider: common roles come first."""
         place, column = index.row(), index.column()
         if role == Role.DisplayRole:
             return self._shown[place][column]
@@ -186,11 +186,11 @@ class TermList(QTreeView):
             self.setCurrentIndex(self.terms.index(current, 0))
 
     def sizeHint(self) -> QSize:
-        """With which nothing has to be scrolled."""
+        """The size that needs no scrolling."""
         height = self.header().sizeHint().height() + len(self.terms.rows) * ROW + 2 * self.frameWidth()
         return QSize(super().sizeHint().width(), height)
 
     def row(self) -> Row | None:
-        """The row the keyboard or the pointer chose."""
+        """The row chosen by keyboard or pointer."""
         index = self.currentIndex()
         return self.terms.rows[index.row()] if index.isValid() else None

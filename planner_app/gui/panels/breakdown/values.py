@@ -14,7 +14,7 @@ from planner_app.units import format_bytes
 
 GIB = 1 << 30
 BEYOND = 1.15  # of the capacity: as far as areas are drawn
-WITHOUT_LIMIT = 8  # times the chosen batch: the same, where nothing limits it
+WITHOUT_LIMIT = 8  # times the chosen batch: the same without a limit
 MOST_BATCH = 1 << 24
 WIDTH = 1024  # the largest batch drawn over the smallest, unless a smaller one is chosen
 
@@ -36,7 +36,7 @@ class TermsAt:
 
 @dataclass(frozen=True, slots=True)
 class Areas:
-    """Bytes by term over the global batch; a term that is nowhere is not there."""
+    """Bytes by term over the global batch, without terms that are always zero."""
 
     batches: tuple[int, ...] = ()
     terms: tuple[tuple[Term, tuple[int, ...]], ...] = ()
@@ -48,7 +48,7 @@ class Areas:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One term of the chosen setup, and of the pinned one where there is one; `term` is None for sums."""
+    """One term of the chosen setup, and of the pinned one if there is one; `term` is None for sums."""
 
     name: str
     term: Term | None
@@ -69,7 +69,7 @@ class BreakdownValues:
     """Attributes:
     title: The chosen setup.
     batch: Its global batch; 0 without a model.
-    verdict: None where nothing limits it, or nothing is known yet.
+    verdict: None without a limit, or while nothing is known yet.
     pinned: The pinned setup; "" if there is none.
     rows: Terms, then their sum and what lies outside the allocator.
     note: What is being waited for, or went wrong.
@@ -97,7 +97,7 @@ def setup_text(setup: Setup) -> str:
 
 
 def shown_batches(memory: Memory, chosen: int, limit_bytes: int | None) -> tuple[int, ...]:
-    """Per-GPU batches with areas over them: as far as memory was replayed, to just beyond what fits or is chosen."""
+    """Per-GPU batches to draw areas for: as far as replayed, to just beyond what fits or is chosen."""
     known = {point.batch: point.in_use_bytes for point in memory.points}
     shown = []
     for batch in anchors(MOST_BATCH):
@@ -112,7 +112,7 @@ def shown_batches(memory: Memory, chosen: int, limit_bytes: int | None) -> tuple
 
 
 def areas(batches: Sequence[int], known: Sequence[Terms | None], share: int) -> Areas:
-    """Of the batches whose terms are known by now."""
+    """Areas of the batches whose terms are known."""
     found = [(batch, terms) for batch, terms in zip(batches, known, strict=True) if terms is not None]
     if len(found) < 2:
         return Areas()
@@ -124,7 +124,7 @@ def areas(batches: Sequence[int], known: Sequence[Terms | None], share: int) -> 
 
 
 def between(areas: Areas, batch: int) -> dict[Term, int] | None:
-    """Terms on the straight line between the two batches around one: near enough until it is replayed."""
+    """Terms interpolated between the two neighbouring batches: close enough until replayed."""
     for place in range(1, len(areas.batches)):
         left, right = areas.batches[place - 1], areas.batches[place]
         if left <= batch <= right:
@@ -136,7 +136,7 @@ def between(areas: Areas, batch: int) -> dict[Term, int] | None:
 
 
 def rows(now: Terms | None, outside: int, pinned: Estimate | None, limit: int | None) -> tuple[Row, ...]:
-    """Every term of the one or the other, in the order in which they are stacked, and the sums."""
+    """Every term of either setup, in stacking order, and the sums."""
     before = {} if pinned is None else {Term(term): size for term, size in pinned.breakdown.items()}
     if now is None and not before:
         return ()
@@ -161,19 +161,19 @@ def rows(now: Terms | None, outside: int, pinned: Estimate | None, limit: int | 
     return tuple(found)
 
 
-OUTSIDE = "Driver, CUDA context, libraries and NCCL: beside the allocator, and not part of the limit to fit in."
-ON_DEVICE = "What nvidia-smi counts at the peak, where TensorFlow takes memory as it grows and not all at the start."
+OUTSIDE = "Driver, CUDA context, libraries and NCCL: outside the allocator and its limit."
+ON_DEVICE = "What nvidia-smi would show at the peak if TensorFlow allocated memory as needed, not all at the start."
 
 
 def _in_use_meaning(limit: int | None) -> str:
     most = "" if limit is None else f" It must fit in the {format_bytes(limit)} that TensorFlow can use here."
-    return f"All terms together: what TensorFlow's allocator has handed out at the peak.{most}"
+    return f"All terms together: what TensorFlow's allocator has in use at the peak.{most}"
 
 
 def breakdown_values(
     setup: Setup, need: Need, drawn: Areas, chosen: Estimate | None, pinned: tuple[Setup, Estimate | None] | None
 ) -> BreakdownValues:
-    """`chosen` is the estimate of the setup; while it is missing, terms are read off the areas."""
+    """`chosen` is the estimate of the setup; until it is available, terms are read from the areas."""
     now: Terms | None = between(drawn, setup.batch)
     if chosen is not None:
         now = {Term(term): size for term, size in chosen.breakdown.items()}
@@ -186,6 +186,6 @@ def breakdown_values(
         capacity_bytes=need.capacity_bytes,
         pinned=setup_text(pinned[0]) if pinned else "",
         rows=found,
-        note="" if now is not None else "Working it out …",
+        note="" if now is not None else "Calculating …",
         verdict=None if chosen is None else chosen.verdict,
     )

@@ -22,9 +22,9 @@ from planner_app.gui.panels.chart.axis import BatchAxis
 from planner_app.gui.panels.chart.items import Ring
 from planner_app.units import format_bytes
 
-PIECES = 8  # of an area between two batches: straight over the batch, bent on the logarithmic axis
-ABOVE = 1.18  # of what is drawn, for labels
-HINT = "Choose a term to read where it comes from."
+PIECES = 8  # of an area between two batches: a straight line is curved on the logarithmic axis
+ABOVE = 1.18  # of the highest value, to leave room for labels
+HINT = "Select a term to see where it comes from."
 
 
 class BreakdownView(QWidget):
@@ -85,7 +85,7 @@ class BreakdownView(QWidget):
         column.addWidget(self.list)
         column.addWidget(self.meaning)
 
-    # What is shown
+    # Showing
 
     def show_values(self, values: BreakdownValues) -> None:
         before, self._values = self._values, values
@@ -105,7 +105,7 @@ class BreakdownView(QWidget):
     def _show_pin(self) -> None:
         pinned = bool(self._values.pinned)
         self.pin.setText("Unpin" if pinned else "Pin")
-        tip = "Forget the pinned setup" if pinned else "Keep this setup to compare others with it, term by term"
+        tip = "Remove the pinned setup" if pinned else "Pin this setup to compare others with it, term by term"
         self.pin.setToolTip(tip)
         self.pin.setAccessibleName(tip)
         self.pin.setEnabled(pinned or bool(self._values.rows))
@@ -155,7 +155,7 @@ class BreakdownView(QWidget):
         self._reset()
 
     def _reset(self) -> None:
-        """As far to the right as there are areas; high enough for the capacity and for what is chosen."""
+        """As wide as the areas; high enough for the capacity and the chosen setup."""
         values = self._values
         xs = (self.axis.place(values.areas.batches[0]), self.axis.place(values.areas.batches[-1]))
         limit = values.capacity_bytes or values.areas.tops[-1]

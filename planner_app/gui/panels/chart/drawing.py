@@ -23,16 +23,16 @@ STYLES = (
     Qt.PenStyle.DashDotLine,
     Qt.PenStyle.DashDotDotLine,
 )
-MANY = 4  # lines, from which on the unchosen ones fade
+MANY = 4  # with this many lines or more, the others fade
 FADED = 0.4
 PIECES = 6  # of a line between two batches
-LABEL_WIDTH = 52  # pixels that the label of a batch takes
+LABEL_WIDTH = 52  # width of a batch label in pixels
 SYMBOLS = {MEASURED: "d", COMPILED: "s"}
 
 
 class Drawing:
     """Attributes:
-    is_on: Whether the legend lets a line be seen.
+    is_on: Whether the legend shows a line.
     """
 
     def __init__(self, plot: pg.PlotWidget, axis: BatchAxis, theme: Theme, is_on: Callable[[Series], bool]) -> None:
@@ -59,13 +59,13 @@ class Drawing:
         if picture.capacities != before.capacities:
             self._draw_capacities()
         else:
-            self._draw_shade()  # as wide as the chart is now
+            self._draw_shade()  # to the chart's current width
         if picture.marks != before.marks:
             self._draw_marks()
         self._draw_chosen()
 
     def draw_all(self) -> None:
-        """Other colours, or another axis."""
+        """The colours or the axis have changed."""
         self._looks.clear()
         self._band_look = None
         self.draw_series()
@@ -74,7 +74,7 @@ class Drawing:
         self._draw_chosen()
 
     def draw_moved(self) -> None:
-        """Another part of the chart is looked at."""
+        """The visible range has changed."""
         self._draw_dots()
         self._draw_chosen()
         self._draw_shade()
@@ -119,7 +119,7 @@ class Drawing:
         curve.setVisible(self.is_on(series))
 
     def _path(self, series: Series, heights: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Straight between batches that were replayed: on the logarithmic axis that is a bend of small pieces."""
+        """Straight between replayed batches, which the logarithmic axis bends: drawn in small pieces."""
         known = np.array(series.curve.batches, dtype=float)
         batches = np.interp(np.arange(0, len(known) - 1 + 1e-9, 1 / PIECES), np.arange(len(known)), known)
         xs = batches * series.share
@@ -196,7 +196,7 @@ class Drawing:
         self._chosen_text.setPos(place, chosen.gib)
         low, high = self.plot.getViewBox().viewRange()[0]
         at_the_left_edge = (place - low) / max(high - low, 1e-9) < 0.2
-        # Left of the point the line is below it; at the chart's edge there is no room.
+        # Place it left of the point, where the line is below it, except at the chart's edge.
         self._chosen_text.setAnchor((-0.08, 1.3) if at_the_left_edge else (1.08, 1.0))
 
     def _draw_marks(self) -> None:

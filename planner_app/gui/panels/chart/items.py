@@ -1,4 +1,4 @@
-"""Things on a chart that are moved, not made anew, whenever something changes: redrawing takes less than a frame."""
+"""Chart items that are moved instead of recreated when something changes, so that redrawing takes less than a frame."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -12,18 +12,18 @@ Item = TypeVar("Item", bound=QGraphicsItem)
 
 
 def add(plot: pg.PlotWidget, item: QGraphicsItem, height: float) -> None:
-    """Onto the plot, without a say in what the plot shows. Higher items lie above lower ones."""
+    """Add to the plot without affecting its range. Higher items lie above lower ones."""
     plot.getViewBox().addItem(item, ignoreBounds=True)
     item.setZValue(height)
 
 
 def remove(plot: pg.PlotWidget, item: QGraphicsItem) -> None:
-    """The plot itself knows nothing of what `add` put there."""
+    """Remove what `add` put there, which the plot itself does not track."""
     plot.getViewBox().removeItem(item)
 
 
 class Ring(QGraphicsEllipseItem):
-    """A spot whose size is in pixels, wherever it is."""
+    """A circle of fixed size in pixels."""
 
     def __init__(self, size: float) -> None:
         super().__init__(QRectF(-size / 2, -size / 2, size, size))
@@ -35,7 +35,7 @@ class Ring(QGraphicsEllipseItem):
 
 
 class Label(pg.TextItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """Says what it is told; the same again costs nothing."""
+    """A text; setting the same text again costs nothing."""
 
     def __init__(self, anchor: tuple[float, float] = (0, 0)) -> None:
         super().__init__(anchor=anchor)
@@ -48,7 +48,7 @@ class Label(pg.TextItem):  # type: ignore[misc]  # pyqtgraph has no types
 
 
 class LevelLine(pg.InfiniteLine):  # type: ignore[misc]  # pyqtgraph has no types
-    """A height with a name at its left end."""
+    """A horizontal line with a name at its left end."""
 
     def __init__(self) -> None:
         super().__init__(angle=0, label=" ", labelOpts={"position": 0.01, "anchors": [(0, 1), (0, 1)]})
@@ -63,7 +63,7 @@ class LevelLine(pg.InfiniteLine):  # type: ignore[misc]  # pyqtgraph has no type
 
 
 class Area(QGraphicsPolygonItem):
-    """Between two lines over the same places."""
+    """The area between two lines over the same x values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Area(QGraphicsPolygonItem):
 
 
 class Shade(QGraphicsRectItem):
-    """All of the plot above a height."""
+    """The whole plot above a height."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Shade(QGraphicsRectItem):
 
 
 class Pool(Generic[Item]):
-    """As many items of a kind as are needed; those that are not stay, hidden, for the next time."""
+    """As many items of a kind as needed; spare ones are hidden and reused."""
 
     def __init__(self, plot: pg.PlotWidget, make: Callable[[], Item], height: float) -> None:
         self._plot, self._make, self._height = plot, make, height

@@ -1,4 +1,4 @@
-"""The chart's legend, and what turns its lines on and off: one button a precision, one a GPU count."""
+"""The chart's legend, which shows and hides lines: one button per precision and per GPU count."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ class Legend(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def show_entries(self, entries: Mapping[object, tuple[str, QPen]], ratio: float) -> None:
-        """A sample of a line and a text for each key. What was off stays off."""
+        """A line sample and a text for each key. Hidden lines stay hidden."""
         described = [(key, text, pen.color().name(), pen.style()) for key, (text, pen) in entries.items()]
         if described == self._shown:
             return

@@ -1,4 +1,4 @@
-"""What was measured or compiled, as marks on the chart."""
+"""Marks on the chart for measurements and compile checks."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,7 +16,7 @@ MEASURED, COMPILED = "measured", "compile check"
 def marks_of(
     measurements: Sequence[Measurement], checks: Sequence[CompileCheck], choice: Choice, line: Line = NO_LINE
 ) -> tuple[Mark, ...]:
-    """`line` is what the compiler has said of the chosen setup at other batches."""
+    """`line` has the compiler's figures for the chosen setup at other batches."""
     device, share = choice.device, choice.setup.gpus * choice.setup.accumulate
     checked = {check.setup.batch for check in checks if check.device == device.name}
     anchors = (each for each in line.anchors if each.batch * share not in checked)

@@ -1,4 +1,4 @@
-"""Brings the session onto the capacity chart, and what the user does there back to the session."""
+"""Connects the session with the capacity chart."""
 
 from typing import Protocol
 
@@ -73,7 +73,7 @@ class ChartPresenter(QObject):
             self._view.show_picture(new)
 
     def _largest(self) -> dict[StepSetup, Solved]:
-        """Solved for the chosen device; what is not yet solved comes with `answered`."""
+        """Solved for the chosen device; open answers come with `answered`."""
         session, device, needs = self._session, self._session.choice.device, self._session.needs
         found = {line.step(device.target): line for line in session.choice.lines() if needs.has(line, device)}
         asked = [LargestOf(needs.of(line, device), sure) for sure in (False, True) for line in found.values()]
@@ -84,7 +84,7 @@ class ChartPresenter(QObject):
         return dict(zip(found, zip(answers[:half], answers[half:], strict=True), strict=True))
 
     def _note(self) -> str:
-        """What stands in the way of lines; empty where nothing does."""
+        """Why there are no lines; empty if there are."""
         troubles = dict.fromkeys(filter(None, map(self._session.trouble, self._session.choice.lines())))
         return "\n".join(troubles)
 
@@ -103,7 +103,7 @@ class ChartPresenter(QObject):
         self._session.choose_setup(precision=self._same_memory(precision, gpus), gpus=gpus, batch=rounded)
 
     def _same_memory(self, precision: Precision, gpus: int) -> Precision:
-        """The precision chosen now, where a line stands for several and it is one of them."""
+        """The chosen precision, if it is one of the line's."""
         current = self._session.choice.setup.precision
         line = next(series for series in self.picture.series if series.key == (precision, gpus))
         return current if current in line.precisions else precision
@@ -152,7 +152,7 @@ def card_values(setup: Setup, estimate: Estimate | None, theme: Theme) -> CardVa
     each = "" if setup.per_gpu_batch == setup.batch else f" ({setup.per_gpu_batch:,} at a time on each GPU)"
     title = f"{setup.precision}, {gpus_text(setup.gpus)}, batch {setup.batch:,}{each}"
     if estimate is None:
-        return CardValues(title, "working it out …", theme.muted)
+        return CardValues(title, "calculating …", theme.muted)
     band = f"{estimate.low_bytes / GIB:.2f} to {estimate.high_bytes / GIB:.2f}"
     said = f"{format_bytes(estimate.peak_bytes)} in use ({band} GiB)"
     if estimate.headroom_bytes is not None:

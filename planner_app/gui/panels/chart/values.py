@@ -1,4 +1,4 @@
-"""The capacity chart as plain values: what is known, resolved into what is to be drawn."""
+"""The capacity chart as plain values: turns what is known into what to draw."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ from planner_app.gui.choice import Choice
 from planner_app.units import format_bytes
 
 GIB = 1 << 30
-ABOVE_CAPACITY = 1.28  # of the chart, for the part that does not fit and for labels
+ABOVE_CAPACITY = 1.28  # height of the chart, with room for what does not fit and for labels
 WIDTH = 1024  # the largest batch on the chart over the smallest, unless a smaller one is chosen
-LEAST_BATCH = 64  # that the chart shows, however little fits
+LEAST_BATCH = 64  # shown at least, however little fits
 
 
 # The largest per-GPU batch of a line: counting tight, and sure; None until it is solved.
@@ -31,7 +31,7 @@ Solved = tuple[LargestBatch | None, LargestBatch | None]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Memory of one GPU over its batch, where it has been replayed."""
+    """Memory of one GPU over its batch, as far as replayed."""
 
     batches: tuple[int, ...]
     peak_gib: tuple[float, ...]
@@ -39,7 +39,7 @@ class Curve:
     high_gib: tuple[float, ...]
 
     def at(self, batch: int) -> tuple[float, float, float]:
-        """Expected, low and high, on the line between the two nearest; beyond the last the line goes on."""
+        """Expected, low and high, interpolated between the two nearest batches and extrapolated beyond the last."""
         place = min(max(bisect_left(self.batches, batch), 1), len(self.batches) - 1)
         if len(self.batches) == 1:
             return self.peak_gib[0], self.low_gib[0], self.high_gib[0]
@@ -52,7 +52,7 @@ class Curve:
         return peak, low, high
 
     def largest_within(self, limit_gib: float) -> int:
-        """The largest batch on the line that is within a limit, 0 if none is: near enough until it is replayed."""
+        """The largest batch on the line within a limit, 0 if there is none: close enough until replayed."""
         if self.peak_gib[0] > limit_gib:
             return 0
         for place in range(1, len(self.batches)):
@@ -68,9 +68,9 @@ class Series:
     """One line. Batches on the chart are global: those of the curve times `share`.
 
     Attributes:
-        precisions: Those that take the same memory, the first of them gives the colour.
-        largest: The largest global batch on the chosen device, counting tight; None where nothing limits it.
-        sure: The largest that fits even at the high end of the band; None until it is solved.
+        precisions: Those that take the same memory; the first one gives the colour.
+        largest: The largest global batch on the chosen device, counting tight; None without a limit.
+        sure: The largest that is sure to fit; None until it is solved.
         bound: More than `largest` was not tried.
     """
 
@@ -101,7 +101,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """A device's line. `sold_gib` is the number on its box, in GiB, faint above it."""
+    """A device's capacity line. `sold_gib` is its marketed size in GiB, drawn faintly above it."""
 
     name: str
     limit_gib: float
@@ -115,8 +115,8 @@ class Mark:
     """A point that was not estimated: measured, or compiled.
 
     Attributes:
-        failed: It ran out of memory: `gib` is what it was given.
-        elsewhere: On a device of another kind than the chart's lines are of.
+        failed: It ran out of memory; `gib` is its limit.
+        elsewhere: On another kind of device than the chart's lines.
     """
 
     source: str
@@ -129,7 +129,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The setup looked at."""
+    """The chosen setup."""
 
     batch: int
     per_gpu_batch: int
@@ -153,7 +153,7 @@ def gpus_text(gpus: int) -> str:
     return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
 
 
-# Of each line, for as many points as were known, the calibration and what was compiled; gone with the model.
+# Caches each line by its known points, calibration and compiler figures; dropped with the model.
 _curves: WeakKeyDictionary[Memory, dict[tuple[int, Calibration | None, Line], Curve]] = WeakKeyDictionary()
 
 
@@ -182,7 +182,7 @@ def picture(
     marks: Sequence[Mark] = (),
     note: str = "",
 ) -> Picture:
-    """`largest` is what has been solved for the chosen device; lines that lack it are read off the curve."""
+    """`largest` are the solved batches for the chosen device; others are read from the curve."""
     series = _all_series(choice, needs, largest)
     capacities = tuple(_capacity(device, device == choice.device) for device in choice.devices if device.total_bytes)
     chosen = _chosen(choice, needs)
@@ -259,20 +259,20 @@ def _capacity(device: Device, chosen: bool) -> Capacity:
 
 
 def why_less(device: Device) -> str:
-    """Where the rest of a card's memory goes."""
+    """Why less than the card's memory is usable."""
     limit = allocator_limit_bytes(device)
     if limit is None or device.total_bytes is None:
         return "Nothing limits TensorFlow's allocator here."
     if not device.cuda:
         return f"A limit of {format_bytes(limit)} on TensorFlow's allocator."
     sold = "" if device.marketed_gb is None else f"sold as {device.marketed_gb:g} GB; "
-    derived = " (derived, not seen)" if device.total_is_derived else ""
+    derived = " (derived, not confirmed)" if device.total_is_derived else ""
     reserve = min_system_memory_bytes(free_bytes(device).expected_bytes, device.compute_capability)
     return (
         f"{device.name}: {sold}its driver reports {format_bytes(device.total_bytes)}{derived}. "
         f"The driver and a CUDA context take about {format_bytes(context_bytes(device).expected_bytes)}, "
-        f"TensorFlow leaves {format_bytes(reserve)} to CUDA's libraries: "
-        f"{format_bytes(limit)} are left to its allocator."
+        f"TensorFlow leaves {format_bytes(reserve)} for CUDA's libraries: "
+        f"{format_bytes(limit)} remain for its allocator."
     )
 
 
@@ -282,7 +282,7 @@ def _highest(series: Sequence[Series], chosen: Chosen | None) -> float:
 
 
 def _most_batch(series: Sequence[Series], chosen: Chosen | None) -> int:
-    """To the right of the last batch that fits there is room to see that the next does not."""
+    """Leaves room to the right of the last batch that fits, to show that the next does not."""
     fitting = [each.largest for each in series if each.largest]
     unlimited = [256 * each.share for each in series if each.largest is None]
     shown = max([*(2 * batch for batch in fitting), *unlimited, chosen.batch * 2 if chosen else 0, LEAST_BATCH])

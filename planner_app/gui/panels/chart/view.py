@@ -1,4 +1,4 @@
-"""The capacity chart as a widget: legend, plot, crosshair and card; what the pointer and the keys mean."""
+"""The capacity chart as a widget: legend, plot, crosshair and card, with pointer and keyboard input."""
 
 import math
 
@@ -16,7 +16,7 @@ from planner_app.gui.panels.chart.items import add
 from planner_app.gui.panels.chart.legend import Legend
 from planner_app.gui.panels.chart.values import Picture, Series, gpus_text
 
-NEAR = 48  # pixels between a pointer and a line it means
+NEAR = 48  # pixels within which the pointer selects a line
 STEPS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, 1), Qt.Key.Key_Down: (0, -1)}
 
 
@@ -63,7 +63,7 @@ class ChartView(QWidget):
         self.log_button.setChecked(True)
         self.log_button.setShortcut("Alt+L")
         self.log_button.toggled.connect(self.set_log)
-        reset = _button("Reset view", "Show everything again (Home, or a double click)")
+        reset = _button("Reset view", "Show everything again (Home, or double-click)")
         reset.clicked.connect(self.reset)
         top = QHBoxLayout()
         top.setContentsMargins(0, 0, 8, 0)
@@ -77,7 +77,7 @@ class ChartView(QWidget):
         column.addWidget(self.plot, 1)
         self.setFocusProxy(self.plot)
 
-    # What is shown
+    # Showing
 
     def show_picture(self, picture: Picture) -> None:
         before = self.drawing.picture
@@ -85,7 +85,7 @@ class ChartView(QWidget):
         self._note.setVisible(bool(picture.note))
         ranges = (picture.least_batch, picture.most_batch, picture.top_gib)
         if not self._moved and ranges != (before.least_batch, before.most_batch, before.top_gib):
-            self._showing = True  # what lies on the new range is drawn once, below
+            self._showing = True  # draw for the new range only once, below
             self._set_range(picture)
             self._showing = False
         self.drawing.show(picture)
@@ -147,17 +147,19 @@ class ChartView(QWidget):
     def _on(self, series: Series) -> bool:
         return self.legend.is_on(series.precisions) and self.legend.is_on(series.gpus)
 
-    # What the user does
+    # User input
 
     def nearest(self, at: QPointF) -> tuple[Series, float] | None:
-        """The line that a place on the chart means, and the nearest batch on it."""
+        """The line at a position on the chart, and the nearest batch on it."""
         box = self.plot.getViewBox()
         here = box.mapSceneToView(at)
         batch, pixel = self.axis.batch(here.x()), box.viewPixelSize()[1] or 1.0
         best: tuple[float, Series] | None = None
         for series in filter(self._on, self.drawing.picture.series):
             height = series.curve.at(max(1, round(batch / series.share)))[0]
-            far = abs(height - here.y()) / pixel - (6 if series.chosen else 0)  # of two that are near, the chosen one
+            far = abs(height - here.y()) / pixel - (
+                6 if series.chosen else 0
+            )  # prefer the chosen one of two near lines
             if best is None or far < best[0]:
                 best = (far, series)
         return None if best is None or best[0] > NEAR else (best[1], batch)
@@ -193,7 +195,7 @@ class ChartView(QWidget):
         self._moved = True
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Keys that the plot gets."""
+        """Keys pressed while the plot has focus."""
         if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
             if event.key() in STEPS:
                 self.stepped.emit(*STEPS[Qt.Key(event.key())])

@@ -1,4 +1,4 @@
-"""Paints the list's lines: headings and notes across its width, a radio mark, a bar of memory in use."""
+"""Paints the rows of the list: headings and notes across its width, a radio mark, a bar for memory in use."""
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPalette
@@ -81,7 +81,7 @@ class DevicesDelegate(QStyledItemDelegate):
 
     @staticmethod
     def _outline(painter: QPainter, option: QStyleOptionViewItem, rect: QRect, radius: float) -> None:
-        """The style's own is hardly seen on a dark ground."""
+        """The style's own mark is hardly visible on a dark background."""
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(option.palette.color(QPalette.ColorRole.PlaceholderText))
@@ -90,7 +90,7 @@ class DevicesDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _paint_live(self, painter: QPainter, option: QStyleOptionViewItem, row: Row) -> None:
-        """Below the name what is in use, in words and as a bar."""
+        """Below the name: the memory in use, in words and as a bar."""
         whole = QRect(option.rect)
         metrics: QFontMetrics = option.fontMetrics
         left = whole.left() + self._tree.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth) + 3 * PAD

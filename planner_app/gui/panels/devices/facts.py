@@ -1,4 +1,4 @@
-"""What is known of a device, figure by figure, and who says so."""
+"""The known figures of a device, with their sources."""
 
 from datetime import date
 
@@ -13,7 +13,7 @@ Fact = tuple[str, str]
 
 
 def facts(device: Device, today: date) -> tuple[Fact, ...]:
-    """A word and what is known of it; what is not known says so."""
+    """Names and values; unknown values say so."""
     if not device.cuda:
         return (("Memory", why_less(device)),)
     return (
@@ -21,7 +21,7 @@ def facts(device: Device, today: date) -> tuple[Fact, ...]:
         ("Compute capability", _capability(device)),
         ("Bandwidth", _bandwidth(device)),
         ("Power", UNKNOWN if device.tdp_watts is None else f"{device.tdp_watts} W"),
-        ("An hour", _price(cheapest(device.cloud_prices, today), today)),
+        ("Per hour", _price(cheapest(device.cloud_prices, today), today)),
         ("To buy", _price(device.launch_price, today)),
         *((("Note", "; ".join(device.notes)),) if device.notes else ()),
         ("Figures from", _sources(device)),
@@ -31,13 +31,13 @@ def facts(device: Device, today: date) -> tuple[Fact, ...]:
 def _memory(device: Device) -> str:
     if device.total_bytes is None:
         sold = "" if device.marketed_gb is None else f"Sold as {device.marketed_gb:g} GB; "
-        return f"{sold}how much its driver reports is not known."
+        return f"{sold}the memory its driver reports is unknown."
     return why_less(device)
 
 
 def _capability(device: Device) -> str:
     if device.compute_capability is None:
-        return f"{UNKNOWN}: TensorFlow's largest reserve is taken"
+        return f"{UNKNOWN}: TensorFlow's largest reserve is assumed"
     family = f" ({device.architecture})" if device.architecture else ""
     old = ": TensorFlow 2.21 has no kernels for it" if device.compute_capability < OLDEST_CAPABILITY else ""
     return ".".join(map(str, device.compute_capability)) + family + old
@@ -57,7 +57,7 @@ def _price(price: Price | None, today: date) -> str:
 
 
 def _sources(device: Device) -> str:
-    """Memory's own source first: it decides what fits."""
+    """The source of the memory figure first, since it decides what fits."""
     said = device.provenance.get("total_bytes")
     memory = UNKNOWN if said is None else said.source
     if said is not None and said.basis is not Basis.QUOTED:

@@ -1,4 +1,4 @@
-"""The list of devices as Qt asks for it."""
+"""The Qt model of the device list."""
 
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -17,13 +17,13 @@ USE, NAME, SIZE = range(3)
 TITLES = ("Use", "On the chart", "Usable")
 TIPS = (
     "The device that setups run on: its limit decides what fits",
-    "Checked devices have their capacity drawn on the chart",
-    "What is left to TensorFlow's allocator, with its default settings; ~ is derived, not seen",
+    "The capacity of checked devices is drawn on the chart",
+    "What TensorFlow's allocator gets with default settings; ~ is derived, not confirmed",
 )
 
 
 class DevicesModel(QAbstractTableModel):
-    toggled = Signal(Device, bool)  # and whether it is to be drawn
+    toggled = Signal(Device, bool)  # and whether to draw it
 
     def __init__(self, parent: QObject | None = None, today: Callable[[], date] = date.today) -> None:
         super().__init__(parent)
@@ -31,7 +31,7 @@ class DevicesModel(QAbstractTableModel):
         self._today = today
 
     def show_rows(self, rows: Sequence[Row]) -> bool:
-        """Whether the lines are other ones now; where only their state changed, no more is said."""
+        """Returns whether the rows changed, not just their state."""
         if [row.key for row in rows] != [row.key for row in self.rows]:
             self.beginResetModel()
             self.rows = rows

@@ -1,4 +1,4 @@
-"""Brings the session's devices, the catalogue and this machine's GPUs into the list, and back."""
+"""Connects the session's devices, the catalogue and this machine's GPUs with the list."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,11 +17,11 @@ from planner_app.gui.panels.devices.view import DevicesView
 from planner_app.gui.panels.devices.watch import MachineWatch
 from planner_app.gui.session import Session
 
-KEEPS_ONE = "The chart keeps at least one device: check another one first."
+KEEPS_ONE = "The chart needs at least one device: check another one first."
 
 
 def look_at_machine() -> Machine:
-    from planner_app.gpu.nvml import machine_gpus  # in the thread that looks: its library takes its time
+    from planner_app.gpu.nvml import machine_gpus  # imported in the thread that looks, since the library is slow
 
     return machine_gpus()
 
@@ -52,11 +52,11 @@ class DevicesPresenter(QObject):
         return Table(header, [_written(row, row.device) for row in shown if row.device is not None])
 
     def _refresh(self) -> None:
-        if not self._view.isVisible():  # it looks when it is shown
+        if not self._view.isVisible():  # it looks again when shown
             return
         choice = self._session.choice
         known = (choice.device, choice.devices, self._machine, self._search)
-        if known != self._known:  # a batch on its way changes nothing here
+        if known != self._known:  # a changing batch does not matter here
             self._known = known
             self.rows = rows(choice, self._machine, catalogue(), self._search)
             self._view.show_rows(self.rows)
@@ -105,14 +105,14 @@ class DevicesPresenter(QObject):
 
 
 def device_from(text: str) -> Device:
-    """As `--device` takes it. What it says of names belongs to a terminal: here there is a list to search."""
+    """Like `--device`, but with messages for the panel, which has a list to search."""
     try:
         return find_device(text)
     except DeviceError as error:
         given = text.strip()
         if found := catalogue().search(given):
             names = ", ".join(device.name for device in found[:2])
-            sentence = f"{given!r} leaves a choice of {len(found)} ({names} …): search for it above."
+            sentence = f"{given!r} matches {len(found)} devices ({names} …): search for it above."
         else:
             sentence = f"{given!r} is neither a device nor a size: expected 24GiB, 24GiB:8.9, cpu or cpu:8GiB."
         raise DeviceError(sentence) from error

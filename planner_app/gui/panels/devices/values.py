@@ -1,4 +1,4 @@
-"""The devices panel as plain values: what is drawn, what this machine has, and what was searched for."""
+"""The devices panel as plain values: devices on the chart, of this machine, and found by the search."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ GROUPS = {
 }
 GIB = 1 << 30
 LOOKING = "Asking the driver …"
-NOTHING_FOUND = "No device has all of these words in its name, architecture or segment: try fewer, or add a size below."
+NOTHING_FOUND = "No device has all these words in its name, architecture or segment: try fewer, or add a size below."
 
 
 class Kind(StrEnum):
@@ -34,14 +34,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the list.
+    """One row of the list.
 
     Attributes:
-        group: The heading it is under: a device may be under several.
-        device: What it is drawn and chosen as; None where nothing can be estimated for it.
+        group: Its heading; a device may be under several.
+        device: What to draw and choose; None if it can't be estimated for.
         size: What TensorFlow's allocator gets of it.
-        live: What of its memory is in use now, in words; `used` is the same as a share.
-        trouble: What is wrong with it.
+        live: The memory in use now, in words; `used` is the same as a share.
+        trouble: What is wrong with it; empty if nothing is.
     """
 
     kind: Kind
@@ -61,13 +61,13 @@ class Row:
 
     @property
     def spoken(self) -> str:
-        """For those who hear it."""
+        """Text for screen readers."""
         states = ("chosen" if self.chosen else "", "drawn on the chart" if self.drawn else "", self.trouble)
         return ", ".join(filter(None, (self.name, self.size and f"{self.size} usable", self.live, *states)))
 
 
 def rows(choice: Choice, machine: Machine | None, catalogue: Catalogue, search: str = "") -> tuple[Row, ...]:
-    """Those on the chart first. Without a search the whole cards, with one slices too; the newest of a kind first."""
+    """Devices on the chart come first. Slices appear only in a search; the newest of a kind comes first."""
     here = _devices_here(machine, catalogue)
     drawn = [
         _row("On the chart", device, choice, name=f"{name_of(device)} (this machine's)" if device in here else "")
@@ -102,7 +102,7 @@ def _of_gpu(where: str, gpu: Gpu, choice: Choice, catalogue: Catalogue) -> Itera
     name = f"{where}: {(gpu.name or 'unnamed').removeprefix('NVIDIA ')}"
     device = machine_device(gpu, catalogue) if gpu.usable and gpu.total_bytes else None
     if device is None:
-        trouble = gpu.sentence or f"The driver does not tell the memory of {where}."
+        trouble = gpu.sentence or f"The driver does not report the memory of {where}."
         yield Row(Kind.DEVICE, "This machine", name, trouble=trouble)
         yield Row(Kind.NOTE, "This machine", trouble)
         return
@@ -118,7 +118,7 @@ def _of_gpu(where: str, gpu: Gpu, choice: Choice, catalogue: Catalogue) -> Itera
 
 
 def machine_device(gpu: Gpu, catalogue: Catalogue) -> Device:
-    """What the driver says; the rest from the catalogue, where it has the card by this very name."""
+    """The driver's figures, completed from the catalogue if it has a card of this exact name."""
     try:
         return device_of(gpu, catalogue.find(gpu.name or ""))
     except DeviceError:
@@ -138,7 +138,7 @@ def _of_catalogue(choice: Choice, catalogue: Catalogue, search: str) -> Iterator
             yield Row(Kind.HEADING, title, title)
         for device in under:
             if device.total_bytes is None:
-                yield Row(Kind.DEVICE, title, short_name(device), trouble="how much memory it reports is not known")
+                yield Row(Kind.DEVICE, title, short_name(device), trouble="its reported memory is unknown")
             else:
                 yield _row(title, device, choice)
 

@@ -1,4 +1,4 @@
-"""The devices panel: a search, the list, and a field for a device that is in no list."""
+"""The devices panel: a search, the list, and a field for devices that are not listed."""
 
 from collections.abc import Sequence
 
@@ -23,13 +23,13 @@ from planner_app.gui.panels.devices.model import NAME, SIZE, USE, DevicesModel
 from planner_app.gui.panels.devices.values import Kind, Row
 
 HELP = (
-    "A card of which only the memory is known: 24GiB, with a compute capability 24GiB:8.9. TensorFlow's CPU device: "
+    "A card by its memory: 24GiB, or with a compute capability 24GiB:8.9. TensorFlow's CPU device: "
     "cpu, or with a limit cpu:8GiB."
 )
 
 
 class DevicesList(QTreeView):
-    """Space draws a device or leaves it out, Enter, a double click or its radio mark chooses it."""
+    """Space draws or hides a device; Enter, a double click or its radio mark chooses it."""
 
     chosen = Signal(Device)
 
@@ -56,7 +56,7 @@ class DevicesList(QTreeView):
         self.doubleClicked.connect(self._choose)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Where lines come and go, what was looked at stays where it was on the screen."""
+        """Keeps the current row at its place on the screen when rows come and go."""
         current = self.currentIndex()
         key = self.rows_model.rows[current.row()].key if current.isValid() else None
         before = self.visualRect(current).top() if current.isValid() else 0
@@ -75,7 +75,7 @@ class DevicesList(QTreeView):
             self.verticalScrollBar().setValue(scrolled)
 
     def to_first(self) -> None:
-        """To the first device of the catalogue as it is searched now: below what is drawn and what is here."""
+        """Scroll to the first search result, below the devices on the chart and of this machine."""
         groups = {"On the chart", "This machine"}
         for number, row in enumerate(self.rows_model.rows):
             if row.kind is Kind.DEVICE and row.group not in groups:
@@ -109,10 +109,10 @@ class DevicesList(QTreeView):
 
 
 class DevicesView(QWidget):
-    toggled = Signal(Device, bool)  # and whether its capacity is to be drawn
+    toggled = Signal(Device, bool)  # and whether to draw its capacity
     chosen = Signal(Device)
     searched = Signal(str)
-    given = Signal(str)  # a device as somebody wrote it
+    given = Signal(str)  # a device as typed
     shown = Signal(bool)
 
     def __init__(self, theme: Theme) -> None:
@@ -120,7 +120,7 @@ class DevicesView(QWidget):
         self.search = QLineEdit()
         self.search.setPlaceholderText("Search: a100 80gb, ada, workstation …")
         self.search.setClearButtonEnabled(True)
-        self.search.setAccessibleName("Search devices by words of name, architecture or segment")
+        self.search.setAccessibleName("Search devices by name, architecture or segment")
         self.list = DevicesList()
         self.custom, self.add = QLineEdit(), QPushButton("Add")
         self.custom.setPlaceholderText("24GiB, 24GiB:8.9, cpu:8GiB")
@@ -156,7 +156,7 @@ class DevicesView(QWidget):
         self.list.show_rows(rows)
 
     def say(self, sentence: str) -> None:
-        """Why something can't be done, below the field; nothing takes it away."""
+        """Show an error below the field; an empty text removes it."""
         self.message.setText(sentence)
         self.message.setVisible(bool(sentence))
 

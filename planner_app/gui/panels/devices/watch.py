@@ -1,4 +1,4 @@
-"""Looks at this machine's GPUs every other second, in a thread of its own, while somebody looks at the panel."""
+"""Queries this machine's GPUs every other second in its own thread, while the panel is visible."""
 
 import threading
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class MachineWatch(QObject):
             threading.Thread(target=self._serve, args=(self._stopped,), name="machine", daemon=True).start()
 
     def stop(self) -> None:
-        """At once for the panel; the thread ends when the driver has answered."""
+        """Takes effect at once for the panel; the thread ends when the driver has answered."""
         if self._stopped is not None:
             self._stopped.set()
             self._stopped = None

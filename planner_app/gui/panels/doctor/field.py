@@ -4,7 +4,7 @@ from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QPlainTextEdit
 
-# A text field takes seconds to lay out more than this; it is read all the same.
+# A text field takes seconds to lay out more than this; longer logs are still read.
 LONGEST_SHOWN = 1_000_000
 
 
@@ -24,7 +24,7 @@ class LogField(QPlainTextEdit):
         return bool(file_in(source)) or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Of what is pasted and of what is dropped."""
+        """Handles both pasted and dropped content."""
         if path := file_in(source):
             self.file_given.emit(path)
         elif len(text := source.text()) > LONGEST_SHOWN:
@@ -34,5 +34,5 @@ class LogField(QPlainTextEdit):
 
 
 def file_in(data: QMimeData) -> str:
-    """The first file of this machine in what is dropped; empty if there is none."""
+    """The first local file among the dropped items; empty if there is none."""
     return next((url.toLocalFile() for url in data.urls() if url.isLocalFile()), "")

@@ -1,4 +1,4 @@
-"""Reads a log, says what happened, and puts the estimate for the open model beside it."""
+"""Reads a log, shows what happened, and compares it with the estimate for the open model."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ class DoctorPresenter(QObject):
         self._session, self._view, self._appearance = session, view, appearance
         self.slot = TaskSlot(session.start, self)
         self._log: Log | None = None
-        self._layers: tuple[str, ...] = ()  # that the log was read with
+        self._layers: tuple[str, ...] = ()  # used to read the log
         self._found: Diagnosis | None = None
         self._beside: Beside | None = None
         self.values = DoctorValues()
@@ -64,7 +64,7 @@ class DoctorPresenter(QObject):
         self._view.empty()
         self._read(Log(path=path))
 
-    # What is done
+    # Working
 
     def _read(self, log: Log) -> None:
         self._log, self._found, self._beside = log, None, None
@@ -79,7 +79,7 @@ class DoctorPresenter(QObject):
         self._compare()
 
     def _compare(self) -> None:
-        """The estimate beside the log, if a model is open and the log speaks of a device's memory."""
+        """Compare with the estimate, if a model is open and the log mentions a device's memory."""
         found, session = self._found, self._session
         wanted, description, planner = self._wanted(), session.description, session.planner
         if found is None or wanted is None or description is None or planner is None:
@@ -91,7 +91,7 @@ class DoctorPresenter(QObject):
         self._show()
 
     def _wanted(self) -> tuple[Setup, Device] | None:
-        """The chosen setup and device, with what the log tells of them."""
+        """The chosen setup and device, updated from the log."""
         description, choice = self._session.description, self._session.choice
         if self._found is None or description is None:
             return None
@@ -119,7 +119,7 @@ class DoctorPresenter(QObject):
         self.slot.run(work, finished)
         self._view.show_working(True)
 
-    # What is heard
+    # Signals
 
     def _on_text_given(self, text: str) -> None:
         if text.strip():
@@ -128,7 +128,7 @@ class DoctorPresenter(QObject):
             self._on_cleared()
 
     def _on_open_clicked(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self._view, "Open the log of a training", "", LOGS)
+        path, _ = QFileDialog.getOpenFileName(self._view, "Open a training log", "", LOGS)
         if path:
             self.read_file(path)
 
@@ -158,7 +158,7 @@ class DoctorPresenter(QObject):
         self._view.say("Cancelled.")
 
     def _on_model_changed(self) -> None:
-        """Layers are named as the open model names them, and the estimate is that model's."""
+        """Layer names and the estimate depend on the open model."""
         if self._session.opened is None and self._beside is not None:
             self.slot.drop()
             self._beside = None

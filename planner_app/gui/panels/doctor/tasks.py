@@ -1,4 +1,4 @@
-"""What the doctor panel has done in a `Task`: a log read, the estimate worked out beside it."""
+"""The doctor panel's tasks: read a log, and compute the estimate to compare with."""
 
 from planner_app.core.doctor import Diagnosis
 from planner_app.core.doctor.comparison import batch_of
@@ -15,14 +15,14 @@ from planner_app.planner.planner import Planner
 
 def read(log: Log, layers: tuple[str, ...], task: Task) -> Diagnosis:
     if log.path:
-        return diagnose_file(log.path, layers, on_progress=task.tell, cancelled=task.cancelled)
+        return diagnose_file(log.path, layers, on_progress=task.report, cancelled=task.cancelled)
     return diagnosed([log.text.encode("utf-8", "replace")], layers)
 
 
 def beside(
     found: Diagnosis, planner: Planner, description: ModelDescription, wanted: tuple[Setup, Device], task: Task
 ) -> Beside:
-    """What can't be estimated is said beside the log; the diagnosis stands."""
+    """If there is no estimate, the reason is shown next to the log; the diagnosis remains."""
     setup, device = wanted
     try:
         compared = beside_model(
@@ -32,7 +32,7 @@ def beside(
             setup,
             batch_known=batch_of(found, description) is None,
             device=device,
-            on_progress=task.tell,
+            on_progress=task.report,
             cancelled=task.cancelled,
         )
     except PlannerError as error:

@@ -1,4 +1,4 @@
-"""The doctor panel as plain values: a log, what it says, and the estimate beside it."""
+"""The doctor panel as plain values: a log, its diagnosis, and the estimate to compare with."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,12 @@ from planner_app.core.model.setup import Setup
 from planner_app.gui.choice import Choice
 from planner_app.units import format_bytes
 
-IN_THE_APP = "The Advice panel works out which changes make it fit, and what they cost."
+IN_THE_APP = "The Advice panel shows which changes make it fit, and what they cost."
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A file, or text that was pasted."""
+    """A file, or pasted text."""
 
     path: str = ""
     text: str = ""
@@ -31,7 +31,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The estimate for a setup as the log tells it. `trouble` is why there is none."""
+    """The estimate for the setup in the log. `trouble` says why there is none."""
 
     setup: Setup
     device: Device
@@ -42,8 +42,8 @@ class Beside:
 @dataclass(frozen=True, slots=True)
 class DoctorValues:
     """Attributes:
-    fill: What of the setup the log tells otherwise than it is chosen; empty: nothing.
-    stale: The estimate is for another setup than the chosen one.
+    fill: How the log's setup differs from the chosen one; empty if it does not.
+    stale: The estimate is not for the chosen setup.
     """
 
     log: str = ""
@@ -54,24 +54,24 @@ class DoctorValues:
 
 
 def remedies(found: Diagnosis) -> tuple[str, ...]:
-    """Where the command line is sent to a command, the app has a panel."""
+    """Where the command line refers to a command, the app refers to a panel."""
     return tuple(IN_THE_APP if each == ADVISE else each for each in found.remedies)
 
 
 def doubt(found: Diagnosis) -> str:
-    """Whether it is the open model's log at all: said where the log names a layer that the model does not have."""
+    """A warning if the log names a layer that the open model does not have."""
     if found.layer or not found.operation or not placed(found.operation).layer:
         return ""
-    return f"No layer of the open model is in {found.operation}: was another model trained?"
+    return f"{found.operation} names no layer of the open model: was another model trained?"
 
 
 def side_by_side(found: Diagnosis, beside: Beside) -> list[tuple[str, str, str]]:
-    """The same thing, as the log says it and as the estimate does."""
+    """The same quantities, from the log and from the estimate."""
     compared = beside.compared
     if compared is None or compared.peak_bytes is None:
         return []
     low, high = compared.low_bytes or compared.peak_bytes, compared.high_bytes or compared.peak_bytes
-    told = f"{compared.per_gpu_batch:,}" if compared.batch_from_log else "not told"
+    told = f"{compared.per_gpu_batch:,}" if compared.batch_from_log else "not in the log"
     reached = found.peak_bytes or found.in_use_bytes
     asked = f" + {format_bytes(found.requested_bytes)} asked for" if found.requested_bytes else ""
     largest = "" if compared.largest_batch is None else f"{compared.largest_batch:,}"
@@ -79,17 +79,17 @@ def side_by_side(found: Diagnosis, beside: Beside) -> list[tuple[str, str, str]]
         ("batch on each GPU", told, f"{compared.per_gpu_batch:,}"),
         (
             "in use at the peak",
-            f"{format_bytes(reached)}{asked}" if reached else "not told",
+            f"{format_bytes(reached)}{asked}" if reached else "not in the log",
             f"{format_bytes(compared.peak_bytes)} ({format_bytes(low)} to {format_bytes(high)})",
         ),
-        ("limit", format_bytes(compared.limit_bytes) if compared.limit_bytes else "not told", ""),
+        ("limit", format_bytes(compared.limit_bytes) if compared.limit_bytes else "not in the log", ""),
         ("largest batch within it", "", largest),
     ]
     return [row for row in rows if row[1] or row[2]]
 
 
 def fill_text(choice: Choice, setup: Setup, device: Device) -> str:
-    """What would change, in a few words."""
+    """What would change, briefly."""
     said = []
     if setup.batch != choice.setup.batch:
         said.append(f"batch {setup.batch:,}")

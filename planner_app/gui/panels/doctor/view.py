@@ -1,4 +1,4 @@
-"""The doctor panel: the log on the left, what it means in the middle, the lines that show it on the right."""
+"""The doctor panel: the log on the left, the diagnosis in the middle, the relevant lines on the right."""
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
@@ -11,7 +11,7 @@ from planner_app.gui.panels.doctor.field import LogField, file_in
 from planner_app.gui.panels.doctor.values import DoctorValues
 from planner_app.gui.panels.doctor.words import evidence_text, verdict_text
 
-REST_MS = 400  # whoever types a log has stopped
+REST_MS = 400  # typing has stopped
 
 
 class DoctorView(QWidget):
@@ -30,7 +30,7 @@ class DoctorView(QWidget):
         self.setAcceptDrops(True)
         self.verdict, self.evidence = Paper("What the log says"), Paper("The lines that show it")
         for paper in (self.verdict, self.evidence):
-            paper.setAcceptDrops(False)  # a file dropped on them is the panel's
+            paper.setAcceptDrops(False)  # the panel itself handles dropped files
         self._rest = QTimer(self, singleShot=True, interval=REST_MS)
         self._lay_out()
         self._connect()
@@ -39,7 +39,7 @@ class DoctorView(QWidget):
 
     def _lay_out(self) -> None:
         split = QSplitter()
-        for page in (self._given(), self._told(), self.evidence):
+        for page in (self._given(), self._diagnosis(), self.evidence):
             split.addWidget(page)
         split.setSizes([240, 620, 400])
         split.setStretchFactor(1, 1)
@@ -64,14 +64,14 @@ class DoctorView(QWidget):
         column.addLayout(above)
         return page
 
-    def _told(self) -> QWidget:
+    def _diagnosis(self) -> QWidget:
         self.fill, self.compare = QPushButton("&Fill the setup from the log"), QPushButton("Compare a&gain")
-        self.compare.setToolTip("The estimate for the setup that is chosen now, beside the log")
-        self.told = PlainLabel()
+        self.compare.setToolTip("Compare the log with the estimate for the chosen setup")
+        self.filled_in = PlainLabel()
         buttons = QHBoxLayout()
         buttons.addWidget(self.fill)
         buttons.addWidget(self.compare)
-        buttons.addWidget(self.told, 1)
+        buttons.addWidget(self.filled_in, 1)
         column = _column(page := QWidget())
         column.addWidget(self.verdict, 1)
         column.addLayout(buttons)
@@ -91,7 +91,7 @@ class DoctorView(QWidget):
         ):
             button.clicked.connect(signal)
 
-    # What is shown
+    # Showing
 
     def show_values(self, values: DoctorValues, theme: Theme) -> None:
         self._values, self._theme = values, theme
@@ -102,9 +102,9 @@ class DoctorView(QWidget):
         self.evidence.show_text(evidence_text(values, theme))
         self.fill.setEnabled(bool(values.fill))
         self.fill.setVisible(values.beside is not None and values.beside.compared is not None)
-        self.told.setText(values.fill)
-        self.told.setToolTip(values.fill)
-        self.told.setVisible(values.beside is not None)
+        self.filled_in.setText(values.fill)
+        self.filled_in.setToolTip(values.fill)
+        self.filled_in.setVisible(values.beside is not None)
         self.compare.setVisible(values.stale)
         self._paint()
 
@@ -125,7 +125,7 @@ class DoctorView(QWidget):
         tint(self.doing, self._theme.bad if trouble else self._theme.muted)
 
     def empty(self) -> None:
-        """Without telling it: something else is read now."""
+        """Without a signal, since another log is read now."""
         self.log.blockSignals(True)
         self.log.clear()
         self.log.blockSignals(False)
@@ -136,7 +136,7 @@ class DoctorView(QWidget):
 
     def _paint(self) -> None:
         tint(self.name, self._theme.text)
-        tint(self.told, self._theme.muted)
+        tint(self.filled_in, self._theme.muted)
 
     # A file dropped anywhere on the panel is a log; on the rest of the window it is a model.
 

@@ -1,4 +1,4 @@
-"""What the doctor says, as rich text."""
+"""The diagnosis as rich text."""
 
 from planner_app.core.doctor import Diagnosis, Kind
 from planner_app.core.doctor.story import LINES, Section, story
@@ -8,7 +8,7 @@ from planner_app.gui.panels.breakdown.values import setup_text
 from planner_app.gui.panels.doctor.values import Beside, DoctorValues, doubt, remedies, side_by_side
 
 INVITATION = (
-    "A training ran out of memory? Paste the end of its log on the left, open it, or drop the file here.",
+    "Did a training run out of memory? Paste the end of its log on the left, open it, or drop the file here.",
     "Logs of TensorFlow, JAX, notebooks and job systems, of any length. With the model open, the estimate stands "
     "beside it.",
 )
@@ -48,7 +48,7 @@ def evidence_text(values: DoctorValues, theme: Theme) -> str:
     for title, lines in ((LINES, found.evidence), ("Also noted", sorted(beside, key=lambda each: each.line))):
         if lines:
             parts += [heading(title, theme), numbered(((each.place or each.line, each.text) for each in lines), theme)]
-    return "".join(parts) or paragraph("No line of this log speaks of memory.", theme.muted)
+    return "".join(parts) or paragraph("No line of this log mentions memory.", theme.muted)
 
 
 def _colour(found: Diagnosis, theme: Theme) -> str:
@@ -59,7 +59,7 @@ def _colour(found: Diagnosis, theme: Theme) -> str:
 
 def _beside(found: Diagnosis, beside: Beside, stale: bool, theme: Theme) -> str:
     setup = beside.setup
-    title = f"Beside the model: {setup_text(setup)}, {setup.optimizer}, XLA {setup.jit}"
+    title = f"Compared with the model: {setup_text(setup)}, {setup.optimizer}, XLA {setup.jit}"
     parts = [heading(title, theme)]
     if stale:
         parts.append(paragraph("Another setup has been chosen since.", theme.warn, gap=2))

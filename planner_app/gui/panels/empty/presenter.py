@@ -1,4 +1,4 @@
-"""Shows the empty state or the chart, whichever there is reason for."""
+"""Shows the empty state or the chart."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from planner_app.gui.session import Session
 
 
 class CentrePresenter(QObject):
-    """The window's centre: one page before a model is open, another afterwards."""
+    """The window's centre: one page before a model is open, another after."""
 
     def __init__(self, session: Session, empty: EmptyView) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the window shows before a model is open: what to do, or why the last one could not be opened."""
+"""The page before a model is open: what to do, or why the last model could not be opened."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayou
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.jobs.interpreter import MENU
 
-WELCOME = "How much training can a GPU carry?"
+WELCOME = "How much GPU memory does your training need?"
 WHAT_TO_DO = (
     "Drop a saved Keras model here (.keras, .h5, a SavedModel folder, a model's .json), or open one.\n"
     "Nothing in the file is run, no weights are loaded and no GPU is needed."
@@ -75,7 +75,7 @@ class EmptyView(QWidget):
         self._offer_python(True)
 
     def _offer_python(self, on: bool) -> None:
-        """In place of the demo model, which can't be opened either."""
+        """Replaces the demo button, since the demo can't be opened either."""
         self.python_button.setVisible(on)
         self.demo_button.setVisible(not on)
 

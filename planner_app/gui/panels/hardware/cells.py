@@ -1,4 +1,4 @@
-"""An option's figures as a table shows them, sorts them and explains them."""
+"""An option's figures as table cells: text, sort key and tooltip."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from planner_app.units import format_bytes
 @dataclass(frozen=True, slots=True)
 class Column:
     """Attributes:
-    figure: What it is sorted by; None is unknown, and last in either direction.
+    figure: The sort key; None is unknown, and sorts last in either direction.
     """
 
     title: str
@@ -42,22 +42,22 @@ def _gives(option: Option) -> str:
 COLUMNS = (
     Column("Device", "Bold: nothing else is both as cheap and as good", lambda o: short_name(o.device),
            lambda o: short_name(o.device).lower(), left=True),
-    Column("GPUs", "How many of it", lambda o: str(o.gpus), lambda o: o.gpus),
+    Column("GPUs", "Number of GPUs", lambda o: str(o.gpus), lambda o: o.gpus),
     Column("Each", "Samples on each GPU at a time", lambda o: f"{o.setup.per_gpu_batch:,}",
            lambda o: o.setup.per_gpu_batch),
-    Column("Steps", "Steps whose gradients are added up for an update", lambda o: str(o.setup.accumulate),
+    Column("Steps", "Accumulation steps per update", lambda o: str(o.setup.accumulate),
            lambda o: o.setup.accumulate),
     Column("Needs", "At the peak, on each GPU", lambda o: format_bytes(o.level.peak_bytes),
            lambda o: o.level.peak_bytes),
-    Column("Headroom", "What is left of what TensorFlow gets of each GPU; ~: its memory is derived, not seen",
+    Column("Headroom", "What is left of what TensorFlow gets of each GPU; ~: its memory is derived, not confirmed",
            _gives, lambda o: o.headroom_bytes),
-    Column("An hour", "On demand, of all GPUs together; old: more than 90 days, or without a date",
+    Column("Per hour", "On demand, all GPUs together; old: more than 90 days old, or without a date",
            lambda o: _usd(o.hour), lambda o: o.hour.usd if o.hour else None),
     Column("To buy", "The cards alone, without the machines they go into", lambda o: _usd(o.buy),
            lambda o: o.buy.usd if o.buy else None),
     Column("Watts", "Of all cards at full load", lambda o: UNKNOWN if o.watts is None else f"{o.watts:,}",
            lambda o: o.watts),
-    Column("Samples/s", "~ is a roofline estimate from data sheets: what GPUs can do at best; nothing was run", _speed,
+    Column("Samples/s", "~ is a roofline estimate from data sheets: the best GPUs can reach; nothing was run", _speed,
            lambda o: o.speed.samples_per_second if o.speed else None),
     Column("Largest", "The most samples that all GPUs together hold at a time", lambda o: f"{o.largest_batch:,}",
            lambda o: o.largest_batch),
@@ -65,9 +65,9 @@ COLUMNS = (
 
 
 def about(option: Option) -> str:
-    """What has to be known before money is spent on it."""
+    """What to know before spending money on it."""
     lines = [f"{option.gpus} x {option.device.name}"]
-    for word, cost in (("An hour", option.hour), ("To buy", option.buy)):
+    for word, cost in (("Per hour", option.hour), ("To buy", option.buy)):
         if cost is not None:
             price = cost.price
             parts = (price.source, price.kind, price.note, price.date or "undated", "old" if cost.old else "")

@@ -1,4 +1,4 @@
-"""The row above the table: how is it paid for, what may it cost, what is the best one best at?"""
+"""The row above the table: how to pay, cost limits, and what to sort by."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ SEGMENTS = {
 BEST = {
     "Cheapest": By.PRICE,
     "Fastest": By.SPEED,
-    "Cheapest a sample": By.VALUE,
+    "Cheapest per sample": By.VALUE,
     "Most headroom": By.HEADROOM,
     "Largest batch": By.BATCH,
     "Fewest watts": By.WATTS,
@@ -35,8 +35,8 @@ class Filters(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.best = _combo(BEST, "What the best is best at")
-        self.pay = _combo(PAY, "Which price counts")
+        self.best = _combo(BEST, "What to sort by")
+        self.pay = _combo(PAY, "Which price to use")
         self.budget, self.watts, self.steps = QDoubleSpinBox(), QSpinBox(), QSpinBox()
         self.budget.setRange(0, 10_000_000)
         self.budget.setPrefix("up to $")
@@ -50,14 +50,14 @@ class Filters(QWidget):
         self.steps.setPrefix("up to ")
         self.steps.setSuffix(" steps")
         self.show_chosen_steps(1)
-        self.segment = _combo(SEGMENTS, "What it is sold for")
+        self.segment = _combo(SEGMENTS, "What the GPUs are sold for")
         self.every = QCheckBox("Every count")
-        self.gain = _combo(GAINS, "What the chart shows over the price")
+        self.gain = _combo(GAINS, "What the chart plots against the price")
         about = {
-            self.budget: "What may all GPUs together cost, an hour or to buy? Without a price an offer is out then.",
-            self.watts: "What may all cards together take?",
-            self.steps: "Where the batch does not fit, gradients may be added up over so many steps.",
-            self.every: "Every number of GPUs; otherwise the best of each device, and those that nothing beats",
+            self.budget: "The most that all GPUs together may cost, per hour or to buy; those without a price are out.",
+            self.watts: "The most power that all cards together may draw.",
+            self.steps: "Accumulation steps allowed if the batch does not fit at once.",
+            self.every: "Show every GPU count; otherwise the best of each device, and those that nothing beats",
         }
         for widget, tip in about.items():
             widget.setToolTip(tip)
@@ -78,7 +78,7 @@ class Filters(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def limits(self) -> Limits:
-        segment = self.segment.currentData()  # a plain text: Qt keeps no more of an enumeration
+        segment = self.segment.currentData()  # a plain string: that is all Qt keeps of an enumeration
         return Limits(
             pay=Pay(self.pay.currentData()),
             most_usd=self.budget.value() or None,
@@ -91,7 +91,7 @@ class Filters(QWidget):
         )
 
     def show_chosen_steps(self, steps: int) -> None:
-        """The chosen setup's own accumulation is allowed, whatever is said here."""
+        """The chosen setup's own accumulation is always allowed."""
         self.steps.setSpecialValueText("No accumulation" if steps == 1 else f"{steps} steps, as chosen")
 
     def _on_changed(self) -> None:

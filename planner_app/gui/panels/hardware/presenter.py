@@ -1,4 +1,4 @@
-"""Ranks the hardware that carries the chosen setup, a moment after the choice has come to rest."""
+"""Ranks the hardware that fits the chosen setup, shortly after the choice stops changing."""
 
 from datetime import date
 from functools import cached_property
@@ -35,9 +35,9 @@ from planner_app.gui.session import Session
 from planner_app.reports.shop_rows import option_row
 
 REST_MS = 150
-NO_MODEL = "Open a model to see which GPUs carry it, how many, and at what price."
+NO_MODEL = "Open a model to see which GPUs fit it, how many, and at what price."
 TRACING = "Tracing the training step …"
-WORKING = "Working out what every device carries …"
+WORKING = "Calculating what fits each device …"
 
 
 class HardwarePresenter(QObject):
@@ -69,10 +69,10 @@ class HardwarePresenter(QObject):
         return Table(header, [[_cell(value) for value in row.values()] for row in rows])
 
     def html(self) -> str:
-        """The report that `plimsoll shop --html` writes, of what is shown."""
+        """The report that `plimsoll shop --html` writes, for the offers shown."""
         if self._ranked is None or self._session.opened is None:
-            raise PlannerError("There is nothing to report yet: open a model, and wait until it is traced.")
-        from planner_app.reports.shop_report import report  # only needed here, and takes its time
+            raise PlannerError("There is nothing to report yet: open a model and wait until it is traced.")
+        from planner_app.reports.shop_report import report  # only needed here, and slow to import
 
         request, offers, limits = self._ranked
         name, today = self._session.opened.checked.name, date.today()
@@ -115,7 +115,7 @@ class HardwarePresenter(QObject):
             self._view.say(self.values.caption)
 
     def _offers(self, request: ShopRequest, wanted: tuple[StepSetup, ...]) -> Offers | None:
-        """What is known is replayed a piece at a time; the ranking itself comes last."""
+        """Replays the known traces piece by piece; the ranking itself comes last."""
         session = self._session
         there = {step: session.memories[step] for step in wanted if step in session.memories}
         pieces = groundwork(request, there, self._most_bytes)
@@ -150,7 +150,7 @@ class HardwarePresenter(QObject):
         self._rest_of_selection.start()
 
     def _draw(self) -> None:
-        """Its capacity on the chart, instead of that of the offer selected before."""
+        """Show its capacity on the chart, instead of the previously selected offer's."""
         option = next((each for each in self.values.kept if key_of_option(each) == self._selected), None)
         if option is None:
             return
@@ -161,7 +161,7 @@ class HardwarePresenter(QObject):
     def _on_picked(self, key: Key) -> None:
         self._selected = key
         if self._view.table.options.place_of(key) is None:
-            self._view.filters.every.setChecked(True)  # it is one of those that are left out otherwise
+            self._view.filters.every.setChecked(True)  # otherwise the offer would not be listed
         self._view.mark(key)
         self._rest_of_selection.start()
 
@@ -183,7 +183,7 @@ class HardwarePresenter(QObject):
         try:
             written = path if Path(path).suffix else f"{path}.html"
             export.save(written, self.html().encode())
-            self._view.say(f"The report is in {written}.")
+            self._view.say(f"Saved the report to {written}.")
         except PlannerError as error:
             self._view.say(str(error))
 

@@ -1,4 +1,4 @@
-"""What has to be worked out before hardware can be ranked: in small pieces, so that nobody else waits for long."""
+"""What to compute before hardware can be ranked, in small pieces, so that other questions don't wait long."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,12 @@ from planner_app.core.hardware.work import StepWork
 from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.core.replay.memory import Memory, Point
 
-FIRST_BATCHES = 16  # up to here, before anything is known of how memory grows
+FIRST_BATCHES = 16  # computed first, before it is known how memory grows
 
 
 @dataclass(frozen=True, slots=True)
 class PointOf:
-    """Memory at one batch: kept by `memory` itself."""
+    """Memory at one batch, cached by `memory` itself."""
 
     memory: Memory
     batch: int
@@ -31,7 +31,7 @@ class PointOf:
 
 @dataclass(frozen=True, slots=True)
 class WorkOf:
-    """Arithmetic and traffic, which speed is estimated from."""
+    """Arithmetic and traffic, from which speed is estimated."""
 
     memory: Memory
 
@@ -41,7 +41,7 @@ class WorkOf:
 
 @dataclass(frozen=True, slots=True)
 class OffersOf:
-    """The whole ranking's ground: every device in every number."""
+    """The basis of the ranking: every device in every number."""
 
     request: ShopRequest
     devices: tuple[Device, ...] = field(hash=False)  # always the same, and a hundred of them
@@ -56,14 +56,14 @@ class OffersOf:
 
 
 def most_bytes(devices: tuple[Device, ...]) -> int:
-    """The largest capacity on sale: so far memory has to be known."""
+    """The largest capacity on sale, up to which memory must be known."""
     limits = (allocator_limits(device) for device in devices if device.total_bytes is not None)
     return max((limit.high_bytes for limit in limits if limit is not None), default=0)
 
 
 def groundwork(request: ShopRequest, memories: Mapping[StepSetup, Memory], up_to_bytes: int) -> list[PointOf | WorkOf]:
-    """What `OffersOf` would replay, as far as it is not known: of each memory the batches up to the capacity,
-    and those around what GPUs would get."""
+    """What `OffersOf` would replay and is not known yet: the batches of each memory up to the capacity, and those
+    around what GPUs would get."""
     wanted: list[PointOf | WorkOf] = [WorkOf(memory) for memory in memories.values()]
     for memory in memories.values():
         known = {point.batch: point for point in memory.points}
@@ -73,7 +73,7 @@ def groundwork(request: ShopRequest, memories: Mapping[StepSetup, Memory], up_to
 
 
 def _towards(known: Mapping[int, Point], up_to_bytes: int) -> Iterator[int]:
-    """The batches after those that are known, as far as the line through the last two says that they are needed."""
+    """The next batches needed after the known ones, judged by the line through the last two."""
     marks = anchors(LARGEST_BATCH)
     line: list[Point] = []
     for batch in marks:

@@ -1,4 +1,4 @@
-"""Price against what it buys, both in powers of ten, with the line of those that nothing beats."""
+"""Price against speed or batch on logarithmic axes, with the Pareto front as a line."""
 
 import math
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from planner_app.core.hardware.prices import Pay
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.hardware.values import Dot, Hardware, Key
 
-ACROSS = {Pay.CLOUD: "dollars an hour", Pay.BUY: "dollars to buy"}
-LABEL = (138, 16)  # pixels that a label takes
+ACROSS = {Pay.CLOUD: "dollars per hour", Pay.BUY: "dollars to buy"}
+LABEL = (138, 16)  # size of a label in pixels
 TICKS = ((1,), (1, 2, 5), range(1, 10), [1 + step / 10 for step in range(90)])  # of a decade, from few to many
-SPACE = (26, 56)  # pixels that a tick's label takes, upwards and across
+SPACE = (26, 56)  # size of a tick label in pixels, vertical and horizontal
 
 
 class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
@@ -28,7 +28,7 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         self.enableAutoSIPrefix(False)
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
-        """As many as there is room for."""
+        """As many as fit."""
         room = max(2, int(size / (SPACE[0] if self.orientation in ("left", "right") else SPACE[1])))
         decades = range(math.floor(low), math.ceil(high) + 1)
         best: list[float] = []
@@ -61,11 +61,11 @@ class ScatterView(QWidget):
         self._selected: Key | None = None
         self._labels: list[pg.TextItem] = []
         self.plot = pg.PlotWidget(axisItems={"bottom": LogAxis("bottom", "$"), "left": LogAxis("left")})
-        self.plot.setAccessibleName("Price of offers against their speed or largest batch")
+        self.plot.setAccessibleName("Price of offers against speed or largest batch")
         self.plot.setMenuEnabled(False)
         self.plot.hideButtons()
         self.plot.showGrid(x=True, y=True, alpha=0.18)
-        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the table beside it is the way in for keys
+        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard uses the table next to it
         self._line = pg.PlotCurveItem(antialias=True)
         self._dots, self._best = (pg.ScatterPlotItem(hoverable=True, tip=self._tip) for _ in range(2))
         self._ring = pg.ScatterPlotItem()
@@ -116,7 +116,7 @@ class ScatterView(QWidget):
         faint.setAlphaF(0.45)
         best = sorted((dot for dot in values.dots if dot.best), key=lambda dot: dot.usd)
         others = [dot for dot in values.dots if not dot.best]
-        # One brush for all: a thousand brushes of their own take longer than a frame.
+        # One brush for all: a thousand separate brushes take longer than a frame.
         far, near = _places(others), _places(best)
         self._dots.setData(x=far[:, 0], y=far[:, 1], data=others, size=6, brush=faint, pen=None)
         self._best.setData(x=near[:, 0], y=near[:, 1], data=best, size=9, brush=theme.accent, pen=theme.surface)
@@ -126,7 +126,7 @@ class ScatterView(QWidget):
         self._draw_labels(best)
 
     def _fit(self, dots: Sequence[Dot]) -> None:
-        """All dots, with room on the left and above: there the names stand, where no dot can be."""
+        """Show all dots, with room for names on the left and above, where there are no dots."""
         if dots:
             xs, ys = zip(*map(_place, dots), strict=True)
             box = self.plot.getViewBox()
@@ -139,7 +139,7 @@ class ScatterView(QWidget):
             )
 
     def _draw_labels(self, best: Sequence[Dot]) -> None:
-        """Names of those on the line, as far as there is room: the ends first."""
+        """Name the offers on the line as far as there is room, starting with the ends."""
         for label in self._labels:
             self.plot.removeItem(label)
         self._labels = []
@@ -156,7 +156,7 @@ class ScatterView(QWidget):
                 self._labels.append(label)
 
     def _tip(self, x: float, y: float, data: Dot) -> str:
-        paid = f"${data.usd:,.2f}{' an hour' if self._shown.limits.pay is Pay.CLOUD else ''}"
+        paid = f"${data.usd:,.2f}{' per hour' if self._shown.limits.pay is Pay.CLOUD else ''}"
         return f"{data.text}\n{paid}, {data.gain:,.0f} {self._shown.limits.gain}"
 
     def _on_clicked(self, _item: object, spots: Sequence[pg.SpotItem]) -> None:

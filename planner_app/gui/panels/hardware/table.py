@@ -1,4 +1,4 @@
-"""The tables of the hardware panel: what carries the setup, and why the rest does not."""
+"""The tables of the hardware panel: what fits the setup, and why the rest does not."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class OptionsModel(QAbstractTableModel):
-    """In the order of the ranking, until a click on a header asks for another."""
+    """In ranking order until a header is clicked."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The hardware panel as plain values: offers thinned out, put in order, and what is to be said of the rest."""
+"""The hardware panel as plain values: filtered and sorted offers, and the reasons for the rest."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class Limits:
     """What the user sets above the table.
 
     Attributes:
-        most_usd: An hour or in all, as they pay.
+        most_usd: Per hour or in total, depending on how they pay.
         every_count: Every number of GPUs; otherwise the best one of each device, and those that nothing beats.
     """
 
@@ -57,7 +57,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One offer on the scatter: dollars across, what they buy upwards."""
+    """One offer on the scatter plot: price on the x axis, what it buys on the y axis."""
 
     key: Key
     usd: float
@@ -83,7 +83,7 @@ class Hardware:
 
 
 def request_of(choice: Choice, limits: Limits) -> ShopRequest:
-    """The chosen setup, as the shop may train it: its precision; GPUs and steps are the shop's to choose."""
+    """The request for the chosen setup: its precision is kept, GPUs and steps may vary."""
     setup = replace(choice.setup, gpus=1, accumulate=1)
     return ShopRequest(setup, (setup.precision,), max(limits.most_accumulate, choice.setup.accumulate))
 
@@ -111,7 +111,7 @@ def hardware(request: ShopRequest, offers: Offers, limits: Limits) -> Hardware:
 
 
 def _dots(options: Iterable[Option], best: Sequence[Option], limits: Limits) -> tuple[Dot, ...]:
-    """Offers without a price, or whose gain is not known, have no place on it."""
+    """Offers without a price or a known gain are left out."""
     usd, gain = key_of(By.PRICE, limits.pay), key_of(GAINS[limits.gain], limits.pay)
     on_front = {id(option) for option in best}
     return tuple(
@@ -128,7 +128,7 @@ def _dots(options: Iterable[Option], best: Sequence[Option], limits: Limits) -> 
 
 
 def _reasons(offers: Offers, inside: Sequence[Option], limits: Limits) -> tuple[tuple[str, str], ...]:
-    """The nearest to fitting first; after them those that carry it, but not within the limits."""
+    """Nearest to fitting first; then those that fit, but not within the limits."""
     listed = {option.device.name for option in inside}
     why_out = limits.filter().why_not
     segment = limits.segment
@@ -138,7 +138,7 @@ def _reasons(offers: Offers, inside: Sequence[Option], limits: Limits) -> tuple[
         if segment is None or refusal.device.segment is segment
     ]
     outside = [
-        (short_name(option.device), f"carries it, but {why}")
+        (short_name(option.device), f"fits, but {why}")
         for option in one_of_each(ranked(offers.options, limits.by, limits.pay))
         if option.device.name not in listed and (why := why_out(option))
     ]
@@ -148,10 +148,10 @@ def _reasons(offers: Offers, inside: Sequence[Option], limits: Limits) -> tuple[
 def _caption(request: ShopRequest, offers: Offers, inside: int) -> str:
     batch = f"{request.setup.batch:,} samples per update in {request.precisions[0]}"
     tried = len(offers.options) + len(offers.refusals)
-    said = f"{inside:,} of {tried:,} offers carry {batch}" if inside else f"None of {tried:,} offers carries {batch}"
+    said = f"{inside:,} of {tried:,} offers fit {batch}" if inside else f"None of {tried:,} offers fits {batch}"
     if out := len(offers.options) - inside:
         said += f"; {out:,} more do, outside your limits"
-    return f"{said}. {_untraced(offers)}Speed is a roofline estimate, what a GPU can do at best."
+    return f"{said}. {_untraced(offers)}Speed is a roofline estimate, what a GPU can reach at best."
 
 
 def _untraced(offers: Offers) -> str:
@@ -160,18 +160,18 @@ def _untraced(offers: Offers) -> str:
 
 
 def used(choice: Choice, option: Option) -> Choice:
-    """The option as the choice: its device, number, steps and precision."""
+    """The choice with the option's device, GPU count, steps and precision."""
     return replace(choice, device=option.device, setup=option.setup)
 
 
 def drawn(choice: Choice, device: Device, instead: Device | None) -> Choice:
-    """One more capacity line, in place of the one that was drawn the same way before."""
+    """Adds a capacity line, in place of the one added the same way before."""
     devices = tuple(each for each in choice.devices if each != instead or each == choice.device)
     return replace(choice, devices=devices if device in devices else (*devices, device))
 
 
 def measured(measurements: Iterable[Measurement], catalogue: Catalogue) -> dict[tuple[str, Setup], float]:
-    """Seconds of an update that were measured on GPUs of one kind."""
+    """Measured seconds per update, on GPUs of one kind."""
     found = {}
     for each in measurements:
         names = set(each.hardware.split(" + "))

@@ -23,7 +23,7 @@ from planner_app.gui.panels.hardware.table import OptionsModel, ReasonsModel
 from planner_app.gui.panels.hardware.values import Hardware, Key, key_of_option
 
 ROW = 20
-MEASURED_ROWS = 30  # for a column's width: more are seldom seen at a time
+MEASURED_ROWS = 30  # measured for column widths: more are rarely visible at once
 WIDEST = 150  # pixels of a device's name
 STEPS = next(number for number, column in enumerate(COLUMNS) if column.title == "Steps")
 
@@ -41,7 +41,7 @@ class OptionsTable(QTableView):
         self.setSortingEnabled(True)
         self.horizontalHeader().setSortIndicatorClearable(True)
         self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-        self.setAccessibleName("Hardware that carries the chosen setup")
+        self.setAccessibleName("Hardware that fits the chosen setup")
         self.doubleClicked.connect(self._use)
 
     def show_values(self, values: Hardware, key: Key | None) -> None:
@@ -85,9 +85,9 @@ class OptionsTable(QTableView):
 
 class HardwareView(QWidget):
     limits_changed = Signal()
-    selected = Signal(Option)  # its capacity is to be drawn
+    selected = Signal(Option)  # draw its capacity
     picked = Signal(tuple)  # a dot's key
-    used = Signal(Option)  # it is to be the chosen setup
+    used = Signal(Option)  # make it the chosen setup
     report_wanted = Signal()
     shown = Signal(bool)
 
@@ -104,11 +104,11 @@ class HardwareView(QWidget):
         self.scatter = ScatterView(theme)
         self.caption = PlainLabel()
         self.caption.setWordWrap(True)
-        self.why, self.use, self.report = QPushButton("Why not …"), QPushButton("Use it"), QPushButton("Report …")
+        self.why, self.use, self.report = QPushButton("Why not …"), QPushButton("Use"), QPushButton("Report …")
         self.why.setCheckable(True)
         self.why.setToolTip("The devices that are not listed, and why")
-        self.use.setToolTip("Make the marked offer the chosen device, number of GPUs and steps (Enter)")
-        self.report.setToolTip("One page for the one who signs, as HTML")
+        self.use.setToolTip("Choose the selected offer's device, GPU count and steps (Enter)")
+        self.report.setToolTip("Save a one-page HTML report for whoever approves the purchase")
         self._lay_out()
         self.set_theme(theme)
         self.show_values(Hardware(), None)

@@ -1,4 +1,4 @@
-"""The dialog that says whether this computer has what planning needs."""
+"""The dialog that shows whether this computer has what planning needs."""
 
 from collections.abc import Sequence
 
@@ -24,14 +24,14 @@ class CheckupView(QDialog):
         self.resize(*SIZE)
         self._theme = theme
         self._findings: tuple[Finding, ...] = ()
-        self.told, self.paper = PlainLabel(wordWrap=True), Paper("What was found")
+        self.summary, self.paper = PlainLabel(wordWrap=True), Paper("What was found")
         self.bar = QProgressBar(textVisible=False, maximum=0)
         self.again, self.copy, self.close_button = (
             QPushButton("Check &again"),
             QPushButton("&Copy"),
             QPushButton("C&lose"),
         )
-        self.copy.setToolTip("All of it as text, for a report")
+        self.copy.setToolTip("Copy everything as text, for a report")
         row = QHBoxLayout()
         row.addWidget(self.again)
         row.addWidget(self.copy)
@@ -39,7 +39,7 @@ class CheckupView(QDialog):
         row.addWidget(self.close_button)
         column = QVBoxLayout(self)
         column.setSpacing(10)
-        for widget in (self.told, self.bar):
+        for widget in (self.summary, self.bar):
             column.addWidget(widget)
         column.addWidget(self.paper, 1)
         column.addLayout(row)
@@ -66,8 +66,8 @@ class CheckupView(QDialog):
             self._say(summary(self._findings), theme.good if good else theme.bad, working=False)
 
     def _say(self, text: str, colour: str, *, working: bool) -> None:
-        self.told.setText(text)
-        tint(self.told, colour)
+        self.summary.setText(text)
+        tint(self.summary, colour)
         self.bar.setVisible(working)
         self.again.setEnabled(not working)
         self.copy.setEnabled(bool(self._findings))

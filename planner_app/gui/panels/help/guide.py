@@ -1,4 +1,4 @@
-"""The guide: its pages on the left, the one that is read on the right."""
+"""The guide: the list of pages on the left, the current page on the right."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,12 +22,12 @@ from planner_app.gui.panels.help.polish import polish
 SIZE = (1180, 780)
 LIST_WIDTH = 210
 MARGIN = 18
-REST_MS = 150  # a window that is being drawn larger need not be filled at every step
+REST_MS = 150  # don't lay out the page at every step of a resize
 UNKNOWN = QTextDocument.ResourceType.UnknownResource
 
 
 class Browser(QTextBrowser):
-    """Pages of the package alone: nothing is fetched, and a link to the outside is opened outside."""
+    """Shows only pages of the package: nothing is fetched, and external links open in a browser."""
 
     def __init__(self, keys: Callable[[], str]) -> None:
         super().__init__()
@@ -36,7 +36,9 @@ class Browser(QTextBrowser):
         self._rest.timeout.connect(self.draw_again)
         self.setAccessibleName("Page of the guide")
         self.setOpenExternalLinks(True)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # the room is known before the page is
+        self.setVerticalScrollBarPolicy(
+            Qt.ScrollBarPolicy.ScrollBarAlwaysOn
+        )  # so that the width does not depend on the page
         self.document().setDocumentMargin(MARGIN)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -46,16 +48,16 @@ class Browser(QTextBrowser):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
-            self._rest.start(0)  # a page is drawn in the colours of its time
+            self._rest.start(0)  # a page keeps the colours it was laid out with
 
     def draw_again(self) -> None:
-        """The same place of the same page, for another width or other colours."""
+        """Redraw for another width or other colours, at the same position."""
         at = self.verticalScrollBar().value()
         self.reload()
         self.verticalScrollBar().setValue(at)
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
-        """Pictures no wider than the page, and the page of keys as they are now."""
+        """Limits pictures to the page width, and generates the page of keys."""
         url = QUrl(name)
         if url.fileName() == f"{KEYS}.md":
             return self._keys()
@@ -135,11 +137,11 @@ class GuideWindow(QWidget):
     def _on_source_changed(self, source: QUrl) -> None:
         names, shown = [page.name for page in self._pages], Path(source.path()).stem
         if shown in names:
-            with QSignalBlocker(self.list):  # it follows, and must not lead
+            with QSignalBlocker(self.list):  # the list follows and must not trigger
                 self.list.setCurrentRow(names.index(shown))
 
     def _on_find(self) -> None:
-        """The next place; from the top again after the last."""
+        """The next match, wrapping around at the end."""
         if not self.browser.find(self.search.text()):
             self.browser.moveCursor(self.browser.textCursor().MoveOperation.Start)
             self.browser.find(self.search.text())

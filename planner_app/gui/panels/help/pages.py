@@ -1,4 +1,4 @@
-"""The guide's pages: Markdown files in the package, and one made of the app's own keys."""
+"""The guide's pages: Markdown files in the package, and one generated from the app's keyboard shortcuts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class Key:
     """Attributes:
-    menu: Where the same can be clicked.
+    menu: The menu that contains the action.
     """
 
     menu: str
@@ -33,7 +33,7 @@ class Key:
 
 
 def pages() -> tuple[Page, ...]:
-    """In the order in which they are read."""
+    """In reading order."""
     written = tuple(Page(name, _title(FOLDER / f"{name}.md")) for name in ORDER)
     return (*written, Page(KEYS, "Keyboard"))
 

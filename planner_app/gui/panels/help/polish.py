@@ -1,4 +1,4 @@
-"""Room between lines and around tables, ground under code: Qt lays Markdown out tightly."""
+"""Adds space between lines and around tables, and a background to code: Qt sets Markdown tightly."""
 
 from PySide6.QtGui import (
     QColor,

@@ -1,4 +1,4 @@
-"""What the Help menu does: the guide, the keys, and a look at this computer."""
+"""The Help menu: the guide, the keyboard shortcuts, and the check of this computer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class HelpPresenter(QObject):
-    """Its windows are made when they are first wanted.
+    """Its windows are created on first use.
 
     Attributes:
         guide: None before that.
@@ -64,13 +64,13 @@ class HelpPresenter(QObject):
         self._look()
 
     def _look(self) -> None:
-        from planner_app.core.checkup import Screen, checkup  # the window need not wait for them
+        from planner_app.core.checkup import Screen, checkup  # not needed to open the window
         from planner_app.planner.look import look_around
 
         assert self.checkup is not None
         screen = Screen(qt_version, QGuiApplication.platformName())
-        self.checkup.show_working("looking around")
-        self._slot.run(lambda task: checkup(look_around(screen, task.tell, task.cancelled)), self._on_found)
+        self.checkup.show_working("checking")
+        self._slot.run(lambda task: checkup(look_around(screen, task.report, task.cancelled)), self._on_found)
 
     def _on_progressed(self, event: Progress) -> None:
         if self.checkup is not None:
@@ -92,7 +92,7 @@ class HelpPresenter(QObject):
         return keys_page(self._keys())
 
     def _keys(self) -> Iterator[Key]:
-        """Of every entry of the menus that has some."""
+        """The shortcuts of all menu entries."""
         for entry in self._app.window.menuBar().actions():
             if isinstance(menu := entry.menu(), QMenu):
                 yield from _keys_of(_plain(entry.text()), menu)

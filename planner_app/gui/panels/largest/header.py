@@ -1,4 +1,4 @@
-"""Headers of the heat map: across in two storeys, a device above its GPU counts; down a precision a row."""
+"""Headers of the heat map: columns with two levels, devices above GPU counts; one row per precision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ PAD = 6
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Sections from `first` on, under one title."""
+    """Sections under one title, starting at `first`."""
 
     title: str
     first: int

@@ -1,4 +1,4 @@
-"""The heat map as Qt asks for it."""
+"""The Qt model of the heat map."""
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
@@ -16,7 +16,7 @@ class LargestModel(QAbstractTableModel):
         self.values = HeatMap()
 
     def show_values(self, values: HeatMap) -> bool:
-        """Whether the table has other rows or columns now."""
+        """Returns whether rows or columns changed."""
         before = self.values
         if (values.columns, values.precisions) != (before.columns, before.precisions):
             self.beginResetModel()
@@ -40,7 +40,7 @@ class LargestModel(QAbstractTableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
         rows = orientation is Qt.Orientation.Vertical
         if section >= len(self.values.precisions if rows else self.values.columns):
-            return None  # while the other header learns of a table with fewer of them
+            return None  # the other header does not know yet that the table has shrunk
         if rows:
             return str(self.values.precisions[section]) if role == Role.DisplayRole else None
         device, gpus = self.values.columns[section]

@@ -1,4 +1,4 @@
-"""Asks for the largest batches of all devices on the chart; a cell that was clicked becomes the choice."""
+"""Requests the largest batches of all devices on the chart; clicking a cell chooses it."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from planner_app.gui.panels.largest.values import Cell, HeatMap, State, heat_map
 from planner_app.gui.panels.largest.view import LargestView
 from planner_app.gui.session import Session
 
-NO_MODEL = "Open a model to see the largest batch that each device carries."
+NO_MODEL = "Open a model to see the largest batch that fits each device."
 HEADER = "device precision gpus accumulate batch per_gpu_batch multiple_of_8_per_gpu power_of_2_per_gpu note".split()
 
 
@@ -58,7 +58,7 @@ class LargestPresenter(QObject):
         self._view.set_theme(self._appearance.theme)
 
     def _on_chosen(self, cell: Cell) -> None:
-        """That setup on that device, at that batch; where there is none, at the batch there was."""
+        """Choose the cell's setup, device and batch; without a batch, keep the current one."""
 
         def change(choice: Choice) -> Choice:
             changes: SetupChanges = {"precision": cell.precision, "gpus": cell.gpus}
@@ -74,13 +74,13 @@ def _written(cell: Cell, accumulate: int) -> tuple[object, ...]:
     if cell.state in (State.FITS, State.NEVER):
         each = cell.per_gpu_batch
         power = 1 << (each.bit_length() - 1) if each else 0
-        note = "more was not tried" if cell.bound else str(cell.state)
+        note = "larger batches were not tried" if cell.bound else str(cell.state)
         return *where, cell.batch, each, each // 8 * 8, power, note
     return *where, "", "", "", "", str(cell.state)
 
 
 def _without_batch(choice: Choice) -> Choice:
-    """All that the heat map depends on: it stays as it is while a batch is on its way."""
+    """Everything the heat map depends on, so that it stays the same while the batch changes."""
     setup = choice.setup
     return replace(choice, setup=setup.with_batch(setup.gpus * setup.accumulate))
 

@@ -17,11 +17,11 @@ from planner_app.gui.background.answers import LargestOf
 from planner_app.gui.choice import Choice
 from planner_app.gui.panels.chart.values import Solved, gpus_text
 
-Key = tuple[StepSetup, int]  # a step, and the limit that it is held against
+Key = tuple[StepSetup, int]  # a step, and the limit it must fit in
 
 
 class State(StrEnum):
-    """What stands in a cell that has no number."""
+    """The text of a cell without a number."""
 
     FITS = ""
     NEVER = "does not fit"
@@ -37,8 +37,8 @@ class Cell:
     """One precision on a number of GPUs of one device.
 
     Attributes:
-        batch: The largest global batch, counting tight; of each GPU's part, `per_gpu_batch`.
-        sure: The largest global batch that fits at the high end of the band too; None until it is solved.
+        batch: The largest global batch, counting tight; `per_gpu_batch` is each GPU's share.
+        sure: The largest global batch that is sure to fit; None until it is solved.
         heat: 0 for the smallest batch of all that fit, 1 for the largest.
     """
 
@@ -74,7 +74,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """A row a precision; the columns are every GPU count of the first device, then of the next."""
+    """One row per precision; one column per GPU count of each device."""
 
     devices: tuple[Device, ...] = ()
     precisions: tuple[Precision, ...] = ()
@@ -91,7 +91,7 @@ def place(device: Device) -> str:
 
 
 def questions(choice: Choice, needs: Needs) -> dict[Key, tuple[LargestOf, LargestOf]]:
-    """What has to be solved for all cells whose step is traced, counting tight and sure; many cells share one."""
+    """What to solve for the cells whose step is traced, counting tight and sure; many cells share one."""
     found = {}
     for device in choice.devices:
         limit = allocator_limit_bytes(device)
@@ -181,15 +181,15 @@ def _tip(cell: Cell, solved: LargestBatch | None, share: int, compiled: bool, tr
         each = "" if share == 1 else f": {solved.batch:,} at a time on each GPU"
         lines.append(f"At most {cell.text} samples per update, counting tight{each}")
         if cell.sure is not None:
-            lines.append(f"Surely fits: {cell.sure:,}")
+            lines.append(f"Sure to fit: {cell.sure:,}")
         lines.append(f"Largest multiple of 8: {solved.multiple_of_8 * share:,}")
         lines.append(f"Largest power of two on each GPU: {solved.power_of_2 * share:,}")
         if cell.bound:
-            lines.append("More was not tried: memory hardly grows with the batch")
+            lines.append("Larger batches were not tried: memory hardly grows with the batch")
     elif cell.state is State.NEVER:
-        lines.append("Not even one sample on each GPU fits")
+        lines.append("Not even one sample per GPU fits")
     elif cell.state is State.UNTRACED:
-        lines.append("This kind of device lays the step out otherwise: choose the cell, and it is traced for it")
+        lines.append("The step differs on this kind of device: choose the cell to trace it")
     elif cell.state is State.FAILED:
         lines.append(trouble)
     if compiled:

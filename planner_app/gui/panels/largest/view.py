@@ -1,4 +1,4 @@
-"""The heat map of largest batches: a table that can be walked through with the keyboard."""
+"""The heat map of largest batches: a table with keyboard navigation."""
 
 from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QPen, QShowEvent
@@ -23,11 +23,13 @@ from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
 
 WIDTH, HEIGHT = 112, 44
 COLDEST, HOTTEST = 0.08, 0.55  # shares of the accent over the surface: text stays readable on both
-CAPTION = "The largest global batch counting tight, and below it what surely fits. A click or Enter chooses it."
+CAPTION = (
+    "The largest global batch counting tight, and below it the one sure to fit. Click or press Enter to choose it."
+)
 
 
 def tint(theme: Theme, cell: Cell) -> QColor:
-    """The ground of a cell."""
+    """The background of a cell."""
     if cell.state is State.NEVER:
         return _mixed(theme.surface, theme.bad, 0.16)
     if cell.state is State.FITS:
@@ -98,7 +100,7 @@ class LargestTable(QTableView):
         self.setVerticalHeader(RowHeader(self))
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultSectionSize(HEIGHT)
-        self.viewport().setBackgroundRole(QPalette.ColorRole.Window)  # where there is no cell there is nothing
+        self.viewport().setBackgroundRole(QPalette.ColorRole.Window)  # no background outside the cells
         self.setCornerButtonEnabled(False)
         self.setShowGrid(False)
         self.setFrameShape(QFrame.Shape.NoFrame)

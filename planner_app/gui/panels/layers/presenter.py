@@ -1,4 +1,4 @@
-"""Brings every layer's memory into the panel; a layer chosen there is highlighted everywhere."""
+"""Shows every layer's memory; a layer chosen here is highlighted everywhere."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ class LayersPresenter(QObject):
             return LayersValues(note=session.trouble(setup) or "Tracing the training step …")
         estimate = session.answers.ask_one(ASKER, question)
         if estimate is None:
-            return replace(self.values, note="Working it out …")
+            return replace(self.values, note="Calculating …")
         if estimate is self._shown and not self.values.note:
             return self.values
         self._shown = estimate

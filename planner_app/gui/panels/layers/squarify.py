@@ -1,4 +1,4 @@
-"""Rectangles whose areas are sizes, as square as they can be: what a treemap is made of.
+"""Lays out a treemap: rectangles with areas proportional to sizes, as square as possible.
 
 Rows of rectangles are laid along the shorter side of what is left, each as long as that makes its rectangles squarer
 (Bruls, Huizing, van Wijk: Squarified Treemaps, 2000).
@@ -37,7 +37,7 @@ class Tile:
 
 
 def squarify(sizes: Sequence[float], box: Box) -> list[Box]:
-    """A box for each size, in their order: largest first looks best. Sizes are above zero."""
+    """A box for each size, in order: largest first looks best. Sizes must be positive."""
     scale = box.width * box.height / total if (total := sum(sizes)) else 0.0
     areas = [size * scale for size in sizes]
     found: list[Box] = []
@@ -49,7 +49,7 @@ def squarify(sizes: Sequence[float], box: Box) -> list[Box]:
 
 
 def tiles(rows: Sequence[LayerRow], box: Box) -> list[Tile]:
-    """All layers that have something in memory, inside the nested models they belong to; outer ones come first."""
+    """All layers that use memory, inside their nested models; outer ones come first."""
     root = _Group("", [], {})
     for row in rows:
         if row.peak_bytes > 0:
@@ -85,7 +85,7 @@ def _laid_out(group: _Group, box: Box, depth: int) -> Iterator[Tile]:
 
 
 def inside(box: Box) -> Box:
-    """What a group leaves to its layers: all of it but a margin, and its name where there is room for one."""
+    """The space of a group for its layers, without a margin and, if there is room, its name."""
     header = HEADER if min(box.width, box.height) >= LEAST_GROUP else MARGIN
     width, height = box.width - 2 * MARGIN, box.height - header - MARGIN
     if width <= 0 or height <= 0:
@@ -98,7 +98,7 @@ def _size(part: LayerRow | _Group) -> int:
 
 
 def _next_row(areas: Sequence[float], first: int, side: float) -> Sequence[float]:
-    """As many as make the longest rectangle of the row less long."""
+    """As many as improve the worst aspect ratio of the row."""
     smallest = largest = total = areas[first]
     worst = _longest(smallest, largest, total, side)
     last = first + 1
@@ -113,7 +113,7 @@ def _next_row(areas: Sequence[float], first: int, side: float) -> Sequence[float
 
 
 def _longest(smallest: float, largest: float, total: float, side: float) -> float:
-    """Of a row's rectangles the largest ratio of the sides, in either direction."""
+    """The worst aspect ratio of a row's rectangles, in either direction."""
     thick = total / side if side else 0.0
     if not thick or not smallest:
         return float("inf")

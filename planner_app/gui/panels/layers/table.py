@@ -1,4 +1,4 @@
-"""The table of layers: numbers sort as numbers, a filter finds layers, and a row below sums up what is shown."""
+"""The table of layers: numbers sort as numbers, a filter finds layers, and a row below shows totals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from planner_app.gui.look.bars import RIGHT, BarDelegate, percent
 from planner_app.gui.look.index import ROOT, Index
 from planner_app.gui.look.plain_label import plain_tip
 from planner_app.gui.look.theme import Theme
-from planner_app.gui.panels.layers.values import TOLD, LayerRow, totals
+from planner_app.gui.panels.layers.values import NO_LAYER_MEANING, LayerRow, totals
 from planner_app.units import format_bytes
 
 Role = Qt.ItemDataRole
@@ -23,7 +23,7 @@ TEXTS = frozenset(("name", "class_name", "shape"))
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`key` is the attribute of a row; what is not text is added up."""
+    """`key` is the attribute of a row; everything but text is summed."""
 
     title: str
     key: str
@@ -47,13 +47,13 @@ class Column:
 COLUMNS = (
     Column("Layer", "name", 220),
     Column("Class", "class_name", 150),
-    Column("Output", "shape", 120, "What it puts out, for each sample."),
+    Column("Output", "shape", 120, "The shape of its output, per sample."),
     Column("Parameters", "params", 95),
     Column("Weights", "weights_bytes", 90, "Its variables, trained or not."),
-    Column("Gradients", "gradients_bytes", 90, "Of its trained weights: at the peak not all need be there."),
+    Column("Gradients", "gradients_bytes", 90, "Of its trained weights; not all of them need exist at the peak."),
     Column("Optimizer", "optimizer_bytes", 90, "What the optimizer keeps for it from step to step."),
-    Column("Activations kept", "activation_bytes", 120, "What its forward pass made and is still there at the peak."),
-    Column("At the peak", "peak_bytes", 100, "All that it has in memory at the peak. Over all rows, that is the peak."),
+    Column("Activations kept", "activation_bytes", 120, "Results of its forward pass that still exist at the peak."),
+    Column("At the peak", "peak_bytes", 100, "All its memory at the peak. The sum over all rows is the peak."),
     Column("Share", "share", 90, "Of the peak."),
 )
 
@@ -94,12 +94,12 @@ class LayerModel(QAbstractTableModel):
             return column.title
         if role == Role.ToolTipRole:
             return column.meaning or None
-        if role == Role.InitialSortOrderRole:  # of numbers the largest is wanted first
+        if role == Role.InitialSortOrderRole:  # largest numbers first
             return int((Qt.SortOrder.AscendingOrder if column.is_text else Qt.SortOrder.DescendingOrder).value)
         return (LEFT if column.is_text else RIGHT) if role == Role.TextAlignmentRole else None
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> object:
-        """Asked for every cell that is painted, for a dozen roles: the usual ones come first."""
+        """Called for every painted cell and a dozen roles: common roles come first."""
         place, number = index.row(), index.column()
         if role == Role.DisplayRole:
             return self._shown[place][number]
@@ -110,7 +110,7 @@ class LayerModel(QAbstractTableModel):
             return value.lower() if isinstance(value, str) else float(value)
         if role == Role.ToolTipRole:
             row = self.rows[place]
-            return TOLD if not row.path else plain_tip(row.path) if COLUMNS[number].is_text else None
+            return NO_LAYER_MEANING if not row.path else plain_tip(row.path) if COLUMNS[number].is_text else None
         return None
 
 
@@ -128,7 +128,7 @@ class Sorted(QSortFilterProxyModel):
         self.invalidate()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Qt would turn the model's own order round."""
+        """Qt would reverse the model's own order."""
         super().sort(column, order if column >= 0 else Qt.SortOrder.AscendingOrder)
 
     def filterAcceptsRow(self, row: int, parent: Index) -> bool:

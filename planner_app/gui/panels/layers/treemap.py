@@ -19,11 +19,11 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from planner_app.gui.look.bars import percent
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.squarify import LEAST_GROUP, Box, Tile, tiles
-from planner_app.gui.panels.layers.values import TOLD, LayerRow
+from planner_app.gui.panels.layers.values import NO_LAYER_MEANING, LayerRow
 from planner_app.units import format_bytes
 
-LEAST_TEXT = (34, 15)  # pixels of a tile that is named
-FADED = 0.22  # what the filter leaves out
+LEAST_TEXT = (34, 15)  # the smallest tile with a name, in pixels
+FADED = 0.22  # opacity of layers that the filter excludes
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
 
 
@@ -65,7 +65,7 @@ class Treemap(QWidget):
         return next((tile for tile in reversed(self.tiles) if tile.box.contains(x, y)), None)
 
     def _lay_out(self) -> None:
-        """Once it is seen: behind the table nobody needs it."""
+        """Only once visible: it is not needed behind the table."""
         if not self.isVisible():
             return
         self.tiles = tiles(self._rows, Box(0.0, 0.0, float(self.width()), float(self.height())))
@@ -119,11 +119,11 @@ class Treemap(QWidget):
         painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop), shown)
 
     def _ink(self, colour: QColor) -> str:
-        """Of the theme's two extremes the one that can be read on a colour."""
+        """The one of the theme's two extreme colours that is readable on a colour."""
         inks = (self._theme.text, self._theme.surface)
         return max(inks, key=lambda ink: abs(_luminance(QColor(ink)) - _luminance(colour)))
 
-    # What the user does
+    # User input
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         tile = self.tile_at(event.position().x(), event.position().y())
@@ -164,7 +164,7 @@ class Treemap(QWidget):
 
 def describe(row: LayerRow) -> str:
     if not row.path:
-        return f"{TOLD}\n{format_bytes(row.peak_bytes)}, {percent(row.share)} of the peak"
+        return f"{NO_LAYER_MEANING}\n{format_bytes(row.peak_bytes)}, {percent(row.share)} of the peak"
     return (
         f"{row.path} ({row.class_name})\n{format_bytes(row.peak_bytes)}, {percent(row.share)} of the peak\n"
         f"activations {format_bytes(row.activation_bytes)}, weights {format_bytes(row.weights_bytes)}, "

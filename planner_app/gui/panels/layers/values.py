@@ -1,4 +1,4 @@
-"""Every layer with what it is and what it takes, as plain values."""
+"""Every layer and its memory, as plain values."""
 
 from dataclasses import dataclass, fields
 
@@ -7,17 +7,17 @@ from planner_app.core.estimate.estimate import Estimate, LayerMemory
 from planner_app.core.model.description import Layer, ModelDescription
 
 NO_LAYER = "(no layer)"
-TOLD = "Inputs, constants, losses and metrics, the allocator's overhead: what belongs to no layer."
+NO_LAYER_MEANING = "Inputs, constants, losses and metrics, the allocator's overhead: what belongs to no layer."
 
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
     """Attributes:
     path: "" for what belongs to no layer.
-    shape: What it puts out, the batch left open.
-    gradients_bytes: Of all its trained weights; at the peak some of them may be gone or not there yet.
-    activation_bytes: What its forward pass made and is kept at the peak.
-    peak_bytes: All that it has in memory at the peak; over all rows that is the peak.
+    shape: Of its output, without the batch.
+    gradients_bytes: Of all its trained weights; at the peak some may be freed or not made yet.
+    activation_bytes: Results of its forward pass that are kept at the peak.
+    peak_bytes: All its memory at the peak; the sum over all rows is the peak.
     share: Of the peak.
     """
 
@@ -38,7 +38,7 @@ class LayerRow:
 
     @property
     def main_term(self) -> Term:
-        """What most of its memory at the peak is: its colour."""
+        """The term that takes most of its memory at the peak, which gives its colour."""
         if not self.path:
             return Term.OVERHEAD
         known = {
@@ -50,7 +50,7 @@ class LayerRow:
         return max(known, key=lambda term: known[term])
 
     def matches(self, text: str) -> bool:
-        """Every word of the filter is somewhere in its name or class."""
+        """Whether every word of the filter occurs in its name or class."""
         where = f"{self.name} {self.class_name}".lower()
         return all(word in where for word in text.lower().split())
 

@@ -120,7 +120,7 @@ class LayersView(QWidget):
         whole.addLayout(top)
         whole.addWidget(self.stack, 1)
 
-    # What is shown
+    # Showing
 
     def show_values(self, values: LayersValues) -> None:
         before, self._values = self._values, values
@@ -133,7 +133,7 @@ class LayersView(QWidget):
         self.totals.refresh()
 
     def _show_title(self) -> None:
-        """What is shown, and what the colours of bars and tiles mean."""
+        """The title, and a legend for the colours of bars and tiles."""
         values = self._values
         parts = (
             [f"{for_html(values.title)}: <b>{format_bytes(values.peak_bytes)}</b> at the peak"] if values.rows else []
@@ -146,7 +146,7 @@ class LayersView(QWidget):
         self.title.setText(" &nbsp; ".join(parts))
 
     def select(self, layer: str) -> None:
-        """Highlight a layer, wherever it is shown."""
+        """Highlight a layer wherever it is shown."""
         self.treemap.select(layer)
         with self._quietly():
             place = self.sorted.place(layer) if layer else None
@@ -169,7 +169,7 @@ class LayersView(QWidget):
         self.treemap.set_theme(theme)
         self.table.viewport().update()
 
-    # What the user does
+    # User input
 
     def _on_filter_changed(self, text: str) -> None:
         with self._quietly():
@@ -183,7 +183,7 @@ class LayersView(QWidget):
 
     @contextmanager
     def _quietly(self) -> Iterator[None]:
-        """What is selected meanwhile nobody has picked."""
+        """Selections made meanwhile are not the user's."""
         before, self._quiet = self._quiet, True
         try:
             yield

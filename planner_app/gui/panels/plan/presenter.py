@@ -1,4 +1,4 @@
-"""Keeps the plan of the chosen setup in view; saves it, opens others, and hands out their training scripts."""
+"""Shows the plan of the chosen setup; saves it, opens others, and copies their training scripts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +24,9 @@ from planner_app.gui.session import Session
 
 ASKER = "plan"
 ENDING = ".plan.json"
-NO_MODEL = "Open a model to plan its training, or open a plan that was saved before."
+NO_MODEL = "Open a model to plan its training, or open a saved plan."
 TRACING = "Tracing the training step, plain and with accumulation …"
-WORKING = "Working it out …"
+WORKING = "Calculating …"
 FIELDS = ("device", "number", "at_a_time", "steps", "precision", "compiled", "peak_bytes", "low_bytes", "high_bytes",
           "capacity_bytes")  # fmt: skip
 
@@ -35,7 +35,7 @@ class PlanPresenter(QObject):
     def __init__(self, session: Session, view: PlanView, appearance: Appearance) -> None:
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
-        self._opened: tuple[Plan, str, Choice] | None = None  # a file's plan, and the choice that came of it
+        self._opened: tuple[Plan, str, Choice] | None = None  # a file's plan, and the resulting choice
         self._saved = ""
         self.values = PlanValues()
         signals = (session.model_changed, session.choice_changed, session.memories_changed, session.answers.answered)
@@ -52,7 +52,7 @@ class PlanPresenter(QObject):
         return Table(FIELDS, [[getattr(row, name) for name in FIELDS] for row in rows])
 
     def open_plan(self, path: str) -> None:
-        """Shows a plan file; its first rung, on the chosen device or its own, becomes the chosen setup."""
+        """Show a plan file and choose its first rung, on the chosen device or the plan's own."""
         try:
             plan = read_plan(path)
             choice = opened_choice(self._session.choice, plan)
@@ -61,7 +61,7 @@ class PlanPresenter(QObject):
             return
         self._opened = (plan, Path(path).name, choice)
         self._session.choose(lambda _: choice)
-        self._view.say("Its setup and device are chosen now.")
+        self._view.say("Its setup and device are now chosen.")
         self._refresh()
 
     def save_plan(self, path: str) -> None:
@@ -74,10 +74,10 @@ class PlanPresenter(QObject):
             self._view.say(str(error), trouble=True)
             return
         self._saved = Path(written).name
-        self._view.say(f'Saved. A script keeps it with load_plan("{self._saved}").')
+        self._view.say(f'Saved. Load it in a script with load_plan("{self._saved}").')
         self._view.show_values(self.values, self._file(), self._appearance.theme)
 
-    # What is shown
+    # Showing
 
     def _refresh(self) -> None:
         if not self._view.isVisible():
@@ -92,9 +92,7 @@ class PlanPresenter(QObject):
         if opened is None:
             return PlanValues(plan, name, f"Open {plan.model.file} to see its chart.")
         if opened.checked.sha256 != plan.model.sha256:
-            return PlanValues(
-                plan, name, f"This plan was made for {plan.model.file}; the model that is open is another one."
-            )
+            return PlanValues(plan, name, f"This plan was made for {plan.model.file}; a different model is open.")
         return PlanValues(plan, name)
 
     def _live(self) -> PlanValues:
@@ -113,7 +111,7 @@ class PlanPresenter(QObject):
         question = PlanOf(planner.model, planner.file, request, there, planner.calibrations)
         found = session.answers.ask(ASKER, [question], passing=True)[0]
         self._view.set_current(found is not None)
-        if found is None:  # the last plan stays in view until there is another
+        if found is None:  # the last plan stays visible until there is another
             return self.values if self.values.plan is not None and not self.values.file else PlanValues(note=WORKING)
         if isinstance(found, str):
             return PlanValues(note=found, bad=True)
@@ -127,13 +125,13 @@ class PlanPresenter(QObject):
             self._view.show_values(values, self._file(), self._appearance.theme)
 
     def _file(self) -> str:
-        """Where a script looks for the plan."""
+        """The file name under which a script looks for the plan."""
         if self.values.file or self._saved:
             return self.values.file or self._saved
         plan = self.values.plan
         return f"{for_file_name(Path(plan.model.file.partition(':')[0]).stem)}{ENDING}" if plan is not None else ""
 
-    # What is done
+    # Working
 
     def _on_shown(self, on: bool) -> None:
         if on:
@@ -152,7 +150,7 @@ class PlanPresenter(QObject):
     def _on_copy_clicked(self) -> None:
         if self.values.plan is not None:
             QGuiApplication.clipboard().setText(script_of(self.values.plan, self._file()))
-            self._view.say(f"Copied: a script that finds its plan in {self._file()}.")
+            self._view.say(f"Copied a script that loads its plan from {self._file()}.")
 
     def _on_open_clicked(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self._view, "Open a plan", "", f"Plans (*{ENDING} *.json)")

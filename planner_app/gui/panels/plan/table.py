@@ -1,4 +1,4 @@
-"""The ladder of a plan: each rung with its memory, drawn against what the device has."""
+"""The ladder of a plan: each rung with its memory, drawn against the device's capacity."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ LINE = 2
 
 
 class BandDelegate(QStyledItemDelegate):
-    """The peak as a bar, its band faint over it, and the device's capacity as a line."""
+    """The peak as a bar, its band drawn faintly over it, and the device's capacity as a line."""
 
     def __init__(self, table: "LadderTable") -> None:
         super().__init__(table)
@@ -60,16 +60,16 @@ class LadderTable(QTableWidget):
         self.rows: tuple[RungRow, ...] = ()
         self.theme, self.most_bytes = theme, 0
         self.setHorizontalHeaderLabels(list(COLUMNS))
-        self.setAccessibleName("The ladder: ways to train with the same batch, each needing less memory")
+        self.setAccessibleName("The ladder: setups with the same batch, each needing less memory")
         make_plain(self, ROW)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(DRAWN, QHeaderView.ResizeMode.Stretch)
         for column, tip in (
-            (1, "0 is tried first; the next one when memory runs out all the same."),
-            (2, "Samples on each GPU at a time."),
-            (3, "Steps whose gradients are added up for one update."),
-            (DRAWN, "The bar is the peak, the faint one its band, the line what TensorFlow gets of the device."),
+            (1, "0 is tried first; if memory runs out all the same, the next one."),
+            (2, "Samples per GPU at a time."),
+            (3, "Accumulation steps per update."),
+            (DRAWN, "The bar is the peak, the faint bar its band, the line what TensorFlow gets of the device."),
         ):
             heading(self, column).setToolTip(tip)
         self.setItemDelegateForColumn(DRAWN, BandDelegate(self))
@@ -97,6 +97,6 @@ class LadderTable(QTableWidget):
                 if row.number:
                     item.setForeground(QColor(theme.muted))
                 if column == DRAWN:
-                    item.setToolTip(f"{row.spare} to spare" if row.spare else "Nothing limits it.")
+                    item.setToolTip(f"{row.spare} to spare" if row.spare else "No limit.")
                     item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
                 self.setItem(number, column, item)

@@ -15,12 +15,12 @@ from planner_app.gui.choice import Choice
 from planner_app.planner.plan import now, versions
 from planner_app.units import format_bytes
 
-LOWER = (Precision.MIXED_BFLOAT16, Precision.MIXED_FLOAT16)  # that a rung may be allowed to take
+LOWER = (Precision.MIXED_BFLOAT16, Precision.MIXED_FLOAT16)  # precisions that a rung may use
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the panel's fields say: how far a plan may go."""
+    """The panel's fields: what a plan may use."""
 
     lower: Precision | None = None
     every_device: bool = False
@@ -29,7 +29,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class PlanOf:
-    """Asked of `answers`: a plan, or the sentence why there is none."""
+    """A question for `answers`: a plan, or a sentence that says why there is none."""
 
     model: CheckedModel = field(compare=False)
     file: str
@@ -47,7 +47,7 @@ class PlanOf:
 
 @dataclass(frozen=True, slots=True)
 class RungRow:
-    """One line of the ladder, on one device. Sizes are in bytes; `capacity_bytes` is None without a limit."""
+    """One rung on one device. `capacity_bytes` is None without a limit."""
 
     device: str
     number: int
@@ -73,8 +73,8 @@ class RungRow:
 class PlanValues:
     """Attributes:
     file: The plan file that is shown; empty for the plan of the chosen setup.
-    note: Why there is no plan, or what to know of the one there is.
-    bad: The note is of a trouble.
+    note: Why there is no plan, or a remark on the plan.
+    bad: The note describes a problem.
     """
 
     plan: Plan | None = None
@@ -84,7 +84,7 @@ class PlanValues:
 
 
 def request_of(choice: Choice, terms: Terms) -> PlanRequest:
-    """The plan that is wanted for what is chosen; the chosen device comes first."""
+    """The request for the current choice; the chosen device comes first."""
     others = tuple(device for device in choice.devices if device != choice.device) if terms.every_device else ()
     lower = (terms.lower,) if terms.lower is not None and terms.lower is not choice.setup.precision else ()
     return PlanRequest(setup=choice.setup, devices=(choice.device, *others), precisions=lower, sure=terms.sure)
@@ -110,13 +110,13 @@ def rung_rows(plan: Plan) -> list[RungRow]:
 
 
 def entry_for(plan: Plan, device: Device) -> Entry:
-    """The plan's entry for a device; the first one where it has none."""
+    """The plan's entry for a device, or its first entry."""
     names = {entry.device.name.casefold(): entry for entry in plan.devices}
     return names.get(device.name.casefold(), plan.devices[0])
 
 
 def device_of(entry: Entry) -> Device:
-    """As the catalogue has it; one that it does not have is as large as the plan says."""
+    """The device from the catalogue, or one with the plan's capacity if it is not listed."""
     planned = entry.device
     if planned.kind is DeviceKind.CPU:
         return cpu_device(planned.total_bytes)
@@ -130,7 +130,7 @@ def device_of(entry: Entry) -> Device:
 
 
 def opened_choice(choice: Choice, plan: Plan) -> Choice:
-    """A plan's first rung, chosen."""
+    """The choice of a plan's first rung."""
     entry = entry_for(plan, choice.device)
     device = device_of(entry)
     devices = choice.devices if device in choice.devices else (*choice.devices, device)

@@ -1,4 +1,4 @@
-"""The plan panel: how far a plan may go on the left; the plan, its file and its script as pages on the right."""
+"""The plan panel: options on the left; the plan, its file and its script as tabs on the right."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontDatabase, QHideEvent, QShowEvent
@@ -58,15 +58,17 @@ class PlanView(QWidget):
         self.lower_precision = QComboBox()
         self.lower_precision.addItem(NO_LOWER)
         self.lower_precision.addItems([str(each) for each in LOWER])
-        self.lower_precision.setAccessibleName("A lower precision that a rung may take")
-        self.lower_precision.setToolTip("Where smaller parts of the batch do not fit either, a rung may train in it.")
+        self.lower_precision.setAccessibleName("A lower precision that a rung may use")
+        self.lower_precision.setToolTip("If smaller parts of the batch do not fit either, a rung may use it.")
         self.every = QCheckBox("for every device on the chart")
-        self.every.setToolTip("A queue with several kinds of GPUs: the script takes the entry of the one it runs on.")
-        self.sure = QCheckBox("only what surely fits: tight does not count")
+        self.every.setToolTip(
+            "For a queue with several kinds of GPUs: the script uses the entry of the GPU it runs on."
+        )
+        self.sure = QCheckBox("only what is sure to fit: tight does not count")
         self.save, self.copy = QPushButton("&Save the plan …"), QPushButton("Copy the s&cript")
         self.open = QPushButton("&Open a plan …")
-        self.copy.setToolTip("A complete training script that keeps this plan")
-        self.open.setToolTip("Shows a plan file, and chooses its setup and device")
+        self.copy.setToolTip("Copy a complete training script that follows this plan")
+        self.open.setToolTip("Show a plan file, and choose its setup and device")
         self.said = PlainLabel(wordWrap=True)
         form = QFormLayout()
         form.addRow("&Lower precision", self.lower_precision)
@@ -114,7 +116,7 @@ class PlanView(QWidget):
         tint(self.said, theme.muted)
 
     def set_current(self, on: bool) -> None:
-        """Whether the plan in view is that of the chosen setup: only then it is handed out."""
+        """Whether the visible plan is for the chosen setup; only then can it be saved and copied."""
         for button in (self.save, self.copy):
             button.setEnabled(on and self._values.plan is not None)
 
@@ -144,6 +146,6 @@ def _text(name: str) -> QPlainTextEdit:
 
 
 def _fill(page: QPlainTextEdit, text: str) -> None:
-    """What is there already keeps its place."""
+    """Keeps the scroll position if the text is unchanged."""
     if page.toPlainText() != text:
         page.setPlainText(text)

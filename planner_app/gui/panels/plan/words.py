@@ -1,4 +1,4 @@
-"""A plan in words, as rich text: what is trained how, and what a script sets before TensorFlow starts."""
+"""A plan in words, as rich text: how to train, and what a script sets before TensorFlow starts."""
 
 from planner_app.core.plan.plan import Entry, Plan
 from planner_app.gui.look.paper import facts, heading, paragraph, points
@@ -42,7 +42,7 @@ def _first(plan: Plan) -> str:
     each = "on each GPU, " if entry.gpus > 1 else ""
     steps = f"in {rung.accumulate} steps" if rung.accumulate > 1 else "at once"
     lower = len(entry.rungs) - 1
-    further = f"; {lower} way{'s' if lower > 1 else ''} down if memory runs out all the same" if lower else ""
+    further = f"; {lower} lower rung{'s' if lower > 1 else ''} if memory runs out all the same" if lower else ""
     return (
         f"Batch {plan.training.global_batch:,}: {rung.per_gpu_batch:,} {each}{steps}, {rung.precision}"
         f"{', compiled by XLA' if rung.jit else ''}{further}."
@@ -53,7 +53,7 @@ def _training(plan: Plan) -> list[tuple[str, str]]:
     training = plan.training
     options = ", ".join(f"{name}={value}" for name, value in training.optimizer.options.items())
     rows = [
-        ("model", f"{plan.model.file}, {plan.model.parameters:,} parameters are trained"),
+        ("model", f"{plan.model.file}, {plan.model.parameters:,} trained parameters"),
         ("optimizer", training.optimizer.name + (f" ({options})" if options else "")),
         ("loss", training.loss or "the model's own"),
         ("frozen", ", ".join(training.freeze)),

@@ -1,4 +1,4 @@
-"""Checks what the user names, tells what is found, and hands on what is chosen."""
+"""Checks the Python that the user names, shows the result, and passes on the choice."""
 
 import os
 from functools import partial
@@ -18,13 +18,13 @@ FIND, OWN = "&Find one", "&Plimsoll's own"
 
 
 class PythonPresenter(QObject):
-    chosen = Signal(str)  # its path; empty: whichever is found
+    chosen = Signal(str)  # its path; empty to search for one
 
     def __init__(self, session: Session, view: PythonView, appearance: Appearance) -> None:
         super().__init__(view)
         self._view, self._appearance = view, appearance
         self._checking, self._looking = TaskSlot(session.start, self), TaskSlot(session.start, self)
-        self._looking.told.connect(self._on_found)
+        self._looking.partial.connect(self._on_found)
         view.path_changed.connect(self._on_path_changed)
         view.taken.connect(self.chosen)
         for slot in (self._checking, self._looking):
@@ -36,17 +36,17 @@ class PythonPresenter(QObject):
         self._checking.drop()
         self._view.show_checking()
         if self._view.named.isChecked() and not path:
-            self._view.show_result("Name a Python, or take one of those above.", None)
+            self._view.show_result("Enter a Python, or choose one of those above.", None)
             return
         self._checking.run(partial(_checked, path), self._on_checked)
 
     def _on_checked(self, found: Python) -> None:
         theme = self._appearance.theme
         if found.problem:
-            # To look for one is no mistake, though there is none yet.
+            # Searching is allowed even if none is found yet.
             self._view.show_result(found.problem, theme.bad, usable=not self._view.chosen_path())
         else:
-            self._view.show_result(f"This will do: {found.path} has {found.summary}.", theme.good, usable=True)
+            self._view.show_result(f"This one works: {found.path} has {found.summary}.", theme.good, usable=True)
 
     def _on_found(self, found: Python) -> None:
         lacks = ", ".join(f"no {need.title}" for need in python.lacking(found.packages))
@@ -55,7 +55,7 @@ class PythonPresenter(QObject):
 
 def make(session: Session, appearance: Appearance, parent: QWidget, chosen: str) -> tuple[PythonView, PythonPresenter]:
     named = os.environ.get(python.VARIABLE)
-    note = f"{python.VARIABLE} names {named}: it is used, whatever is chosen here." if named else ""
+    note = f"{python.VARIABLE} is set to {named}, which takes precedence over the choice here." if named else ""
     view = PythonView(parent, chosen, FIND if python.is_frozen() else OWN, note)
     return view, PythonPresenter(session, view, appearance)
 
@@ -68,4 +68,4 @@ def _look(task: Task) -> None:
     for found in python.look_around():
         if task.cancelled.is_set():
             return
-        task.hand_over(found)
+        task.publish(found)

@@ -1,4 +1,4 @@
-"""The dialog that asks which Python has TensorFlow."""
+"""The dialog to choose a Python with TensorFlow."""
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPalette
@@ -20,15 +20,15 @@ from PySide6.QtWidgets import (
 from planner_app.gui.look.plain_label import PlainLabel
 
 WHAT_FOR = (
-    "Models are read and traced by a Python that has TensorFlow. It may be Plimsoll's own or any other one: "
-    "Plimsoll need not be installed there."
+    "Models are read and traced by a Python with TensorFlow. It may be Plimsoll's own or any other: "
+    "Plimsoll need not be installed in it."
 )
-REST_MS = 400  # a path that is still being typed is no path yet
+REST_MS = 400  # don't check a path while it is being typed
 WIDTH = 640
 
 
 class PythonView(QDialog):
-    path_changed = Signal(str)  # a path to be checked; empty: whichever is found
+    path_changed = Signal(str)  # a path to check; empty to search for one
     taken = Signal(str)
 
     def __init__(self, parent: QWidget | None, path: str, unnamed: str, note: str = "") -> None:
@@ -40,7 +40,7 @@ class PythonView(QDialog):
         self.path.setAccessibleName("Path of a Python")
         self.path.setPlaceholderText("/path/to/environment/bin/python")
         self.found = QListWidget()
-        self.found.setAccessibleName("Pythons found here")
+        self.found.setAccessibleName("Pythons found on this computer")
         self.found.setFixedHeight(110)
         self.answer = _wrapped("")
         self.answer.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -57,7 +57,7 @@ class PythonView(QDialog):
         return self.path.text().strip() if self.named.isChecked() else ""
 
     def show_checking(self) -> None:
-        self.show_result("Asking it what it has …", None)
+        self.show_result("Checking it …", None)
 
     def show_result(self, text: str, colour: str | None, *, usable: bool = False) -> None:
         palette = self.palette()
@@ -111,7 +111,7 @@ class PythonView(QDialog):
         self._rest.start()
 
     def _on_browse(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "A Python that has TensorFlow", self.path.text())
+        path, _ = QFileDialog.getOpenFileName(self, "Choose a Python with TensorFlow", self.path.text())
         if path:
             self._name(path)
 

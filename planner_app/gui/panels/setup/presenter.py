@@ -1,4 +1,4 @@
-"""Brings the chosen setup into the panel's fields and what is changed there back to the session."""
+"""Shows the chosen setup in the panel's fields, and applies changes to the session."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,7 +36,7 @@ class SetupPresenter(QObject):
 
     def _connect(self, view: SetupView) -> None:
         set_up = self._set_up
-        # Those with a mark come in many small changes that are undone as one.
+        # Fields with a mark change in many small steps that are undone together.
         view.batch_changed.connect(lambda batch: set_up("batch", batch=batch))
         view.gpus_changed.connect(lambda gpus: set_up("gpus", gpus=gpus))
         view.accumulate_changed.connect(lambda steps: set_up("accumulate", accumulate=steps))
@@ -55,7 +55,7 @@ class SetupPresenter(QObject):
         self._choose(lambda choice: choice.with_setup(**changes), mark)
 
     def _choose(self, change: Callable[[Choice], Choice], mark: str = "") -> None:
-        """What was typed may be nothing that can be chosen."""
+        """What was typed may be invalid."""
         try:
             self._session.choose(change, mark)
         except PlannerError as error:

@@ -1,4 +1,4 @@
-"""The setup panel as plain values: what its fields show, and what is read out of them."""
+"""The setup panel as plain values: what its fields show, and how their text is read."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ class InputField:
     """One input of the model.
 
     Attributes:
-        shape: As the file has it, without the batch: "height x width x 3".
-        text: What the user has filled in; empty: as the file has it.
-        open: A dimension is unknown, and nothing is filled in.
+        shape: As in the file, without the batch: "height x width x 3".
+        text: What the user has entered; empty: as in the file.
+        open: A dimension is unknown, and nothing has been entered.
     """
 
     name: str
@@ -78,15 +78,15 @@ def setup_values(choice: Choice, description: ModelDescription | None, memory: M
 
 
 def each_text(setup: Setup) -> str:
-    """How a batch is shared out."""
+    """How a batch is divided."""
     if setup.gpus == 1 and setup.accumulate == 1:
-        return "All of it at once, on one GPU."
+        return "The whole batch at once, on one GPU."
     shares = []
     if setup.gpus > 1:
         shares.append(f"{setup.gpus} GPUs")
     if setup.accumulate > 1:
         shares.append(f"{setup.accumulate} steps")
-    return f"{setup.per_gpu_batch:,} at a time on each GPU, shared out over {' and '.join(shares)}."
+    return f"{setup.per_gpu_batch:,} at a time on each GPU, divided among {' and '.join(shares)}."
 
 
 def jit_text(choice: Choice, memory: Memory | None) -> str:
@@ -125,7 +125,7 @@ def parse_counts(text: str) -> tuple[int, ...]:
 
 
 def parse_sizes(sizes: Sizes, name: str, text: str) -> Sizes:
-    """The sizes of one input changed: `224, 224, 3`; empty: as the file has them."""
+    """Change the size of one input: `224, 224, 3`; empty: as in the file."""
     others = tuple(each for each in sizes if each[0] != name)
     parts = [part.strip() for part in text.replace("x", ",").split(",") if part.strip()]
     if not parts:
@@ -136,7 +136,7 @@ def parse_sizes(sizes: Sizes, name: str, text: str) -> Sizes:
 
 
 def remat_of(mode: str, argument: str) -> str:
-    """As `Setup.remat` has it; a mode that needs an argument waits for one."""
+    """In the form of `Setup.remat`; a mode that needs an argument waits for one."""
     if mode not in REMAT_WITH_ARGUMENT:
         return mode
     if not argument.strip():

@@ -28,7 +28,7 @@ from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.panels.setup.values import SetupValues
 
 Field = TypeVar("Field", bound=QWidget)
-WITH_OPTIONS = ("sgd:momentum=0.9",)  # shows how options are written
+WITH_OPTIONS = ("sgd:momentum=0.9",)  # an example of how to write options
 SLIDER = anchors(1 << 17)
 REMAT_NAMES = {"": "none", **{mode: mode.replace("_", " ") for mode in REMAT_MODES}} | {
     "larger_than": "larger than …",
@@ -38,7 +38,7 @@ JIT_NAMES = {Jit.AUTO: "auto", Jit.ON: "on", Jit.OFF: "off"}
 
 
 class SetupView(QScrollArea):
-    """Each field tells its own change, as it was typed. `settled` ends a change that came in many small ones."""
+    """Each field signals its change as typed. `settled` ends a change made in many small steps."""
 
     batch_changed = Signal(int)
     precision_changed = Signal(Precision)
@@ -97,7 +97,7 @@ class SetupView(QScrollArea):
     def _add_training(self) -> None:
         self.precision = _combo("Precision: the Keras dtype policy", [str(each) for each in Precision])
         self.gpus = _spin("Identical GPUs, each with a copy of the model", 1, 4096)
-        self.accumulate = _spin("Steps whose gradients are added up before an update", 1, 1 << 16)
+        self.accumulate = _spin("Steps over which gradients are accumulated before an update", 1, 1 << 16)
         self.optimizer = _combo(
             "Optimizer, with options as in sgd:momentum=0.9", [str(OWN), *OPTIMIZERS, *WITH_OPTIONS], editable=True
         )
@@ -117,8 +117,8 @@ class SetupView(QScrollArea):
     def _add_memory(self) -> None:
         self.jit = _combo("XLA: whether the step is compiled", list(JIT_NAMES.values()))
         self.jit_note = _note()
-        self.freeze = _edit("Layers not to train, by name or pattern", "block1_*, stem")
-        self.remat = _combo("What is worked out again in the backward pass instead of kept", [])
+        self.freeze = _edit("Layers to freeze, by name or pattern", "block1_*, stem")
+        self.remat = _combo("What to recompute in the backward pass instead of keeping it", [])
         for mode, text in REMAT_NAMES.items():
             self.remat.addItem(text, mode)
         self.remat_argument = _edit("Elements, or layers joined by +", "")
@@ -154,7 +154,7 @@ class SetupView(QScrollArea):
         name.setBuddy(field)
         self._form.addRow(name, field)
 
-    # What is shown
+    # Showing
 
     def show_values(self, values: SetupValues) -> None:
         before, self._values = self._values, values
@@ -173,7 +173,7 @@ class SetupView(QScrollArea):
         self.jit.setCurrentText(JIT_NAMES[values.jit])
         self.jit_note.setText(values.jit_note)
         self.freeze.setText(values.freeze)
-        self.remat.setCurrentIndex(self.remat.findData(values.remat_mode))  # none of them: nothing is chosen
+        self.remat.setCurrentIndex(self.remat.findData(values.remat_mode))  # -1, no selection, for an unknown mode
         self.remat_argument.setText(values.remat_argument)
         self.remat_argument.setVisible(bool(values.remat_argument) or self._remat_mode() in REMAT_WITH_ARGUMENT)
         self.loss.setCurrentText(values.loss)
@@ -199,7 +199,7 @@ class SetupView(QScrollArea):
             self._input_fields.clear()
             for each in values.inputs:
                 label = _note(f"Input {each.name}: {each.shape}")
-                field = _edit(f"Sizes of input {each.name} without the batch", "as in the file")
+                field = _edit(f"Size of input {each.name} without the batch", "as in the file")
                 field.editingFinished.connect(lambda name=each.name: self._tell_size(name))
                 self._inputs.addWidget(label)
                 self._inputs.addWidget(field)
@@ -207,9 +207,9 @@ class SetupView(QScrollArea):
         for each in values.inputs:
             field = self._input_fields[each.name]
             field.setText(each.text)
-            field.setPlaceholderText("fill in: a size is unknown" if each.open else "as in the file")
+            field.setPlaceholderText("enter the unknown size" if each.open else "as in the file")
 
-    # What the user does. Leaving a field is not a change: only another text is.
+    # User input. Leaving a field is not a change; only a different text is.
 
     def _tell_optimizer(self) -> None:
         if self.optimizer.currentText() != self._values.optimizer:
@@ -281,7 +281,7 @@ def _edit(name: str, placeholder: str) -> QLineEdit:
 
 
 def _line_of(field: QComboBox) -> QLineEdit:
-    """Of one that is editable."""
+    """The line edit of an editable combo box."""
     line = field.lineEdit()
     assert line is not None
     return line

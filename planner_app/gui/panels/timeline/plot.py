@@ -1,4 +1,4 @@
-"""Draws memory over one step: a stack of terms, its phases and its peak, a layer's part and a measured run over it."""
+"""Draws memory over one step: stacked terms, phases and peak, one layer's share, and a measured run."""
 
 import numpy as np
 import pyqtgraph as pg
@@ -48,7 +48,7 @@ class TimelinePlot(QWidget):
         self.plot.scene().sigMouseMoved.connect(self._on_mouse_moved)
         self.plot.scene().sigMouseClicked.connect(self._on_mouse_clicked)
 
-    # What is shown
+    # Showing
 
     def show_values(self, values: TimelineValues) -> None:
         before, self._values = self._values, values
@@ -127,7 +127,7 @@ class TimelinePlot(QWidget):
             xs = _steps(np.append(line.places, 1.0))[1:-1]
             item.setData(xs, np.repeat(line.size_bytes / self._unit, 2))
 
-    # What the user does
+    # User input
 
     def _on_mouse_moved(self, at: QPointF) -> None:
         course, box = self._values.course, self.plot.getViewBox()
@@ -164,7 +164,7 @@ class TimelinePlot(QWidget):
             self.picked.emit(layer)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows walk along the step, Enter highlights the layer there, Home shows the whole step again."""
+        """Arrow keys move along the step, Enter highlights the layer there, Home shows the whole step again."""
         course, key = self._values.course, Qt.Key(event.key())
         if course is None:
             event.ignore()
@@ -196,5 +196,5 @@ def card_values(course: Course, move: int, theme: Theme) -> CardValues:
 
 
 def _steps(places: np.ndarray) -> np.ndarray:
-    """Each place twice: memory goes up and down in steps, not in slopes."""
+    """Each x value twice, since memory changes in steps, not slopes."""
     return np.repeat(places, 2)

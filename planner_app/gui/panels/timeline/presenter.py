@@ -1,4 +1,4 @@
-"""Brings the chosen setup's step onto the timeline; a layer chosen there is highlighted everywhere."""
+"""Shows the chosen setup's step on the timeline; a layer chosen here is highlighted everywhere."""
 
 from dataclasses import replace
 from operator import is_
@@ -60,7 +60,7 @@ class TimelinePresenter(QObject):
         return Table(header, rows)
 
     def _forget(self) -> None:
-        """The model that was open: its steps take memory, in view or not."""
+        """Forget the closed model, whose steps take memory, visible or not."""
         self._memory, self._key, self._spans, self.values = None, (), (None, ()), TimelineValues()
         self._view.show_values(self.values)
 
@@ -70,7 +70,7 @@ class TimelinePresenter(QObject):
             self._view.show_values(values)
 
     def _resolved(self) -> TimelineValues | None:
-        """None where nothing has changed: this is asked after every answer to anybody."""
+        """None if nothing has changed: this is called after every answer to any asker."""
         session, choice = self._session, self._session.choice
         setup, batch = choice.setup, choice.setup.per_gpu_batch
         memory = session.memory(setup)
@@ -82,10 +82,10 @@ class TimelinePresenter(QObject):
         estimate = session.answers.ask_one(f"{ASKER}'s peak", EstimateOf(Need(memory, choice.device), setup))
         layers = session.answers.ask(f"{ASKER}'s layer", layer, passing=True)
         (course,) = session.answers.ask(ASKER, [CourseOf(memory, batch)], passing=True)
-        if course is None:  # the last picture stays, if it is of the same line
+        if course is None:  # the last picture stays if it shows the same line
             kept = self.values if memory is self._memory else TimelineValues()
             self._memory, self._key = memory, ()
-            return None if kept.note else replace(kept, note="Working it out …")
+            return None if kept.note else replace(kept, note="Calculating …")
         key = (memory, setup, session.layer, course, estimate, *layers, session.measurements)
         if key[:3] == self._key[:3] and len(key) == len(self._key) and all(map(is_, key[3:], self._key[3:])):
             return None
@@ -102,13 +102,13 @@ class TimelinePresenter(QObject):
         )
 
     def _spans_of(self, course: Course) -> tuple[Span, ...]:
-        """Worked out once for each course: another device has the same."""
+        """Computed once for each course: devices share it."""
         if course is not self._spans[0]:
             self._spans = (course, spans(course))
         return self._spans[1]
 
     def _on_layer_picked(self, layer: str) -> None:
-        """Once more on the same layer takes it back."""
+        """Choosing the same layer again removes the highlight."""
         self._session.highlight("" if layer == self._session.layer else layer)
 
 

@@ -1,4 +1,4 @@
-"""Memory over one step as plain values: the stack of terms, its phases and its peak, one layer's part, and a run's."""
+"""Memory over one step as plain values: stacked terms, phases and peak, one layer's share, and a measured run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from planner_app.core.replay.timeline import Timeline
 
 MOST_MOVES = 1200  # about what a screen has pixels for
 MOST_HELD = 12
-SEEN = 0.005  # of the peak: terms that never take so much are not explained beside the chart
+SEEN = 0.005  # of the peak: smaller terms are left out of the legend
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """The moves that a chart shows, and where on its axis: 0 is the beginning of the step, 1 its end.
+    """The moves on the chart and their positions: 0 is the start of the step, 1 its end.
 
-    Each move that can be seen takes the same room, whatever time it takes.
+    Each visible move takes the same width, however long it lasts.
     """
 
     stack: Stack
@@ -39,11 +39,11 @@ class Course:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Those that can be seen."""
+        """The visible ones."""
         return tuple(term for term, size in self.stack.terms.items() if size.max() >= SEEN * self.peak_bytes)
 
     def nearest(self, place: float) -> int:
-        """The move in force there."""
+        """The move at this position."""
         return int(np.clip(np.searchsorted(self.places, place, side="right") - 1, 0, len(self.places) - 1))
 
 
@@ -73,7 +73,7 @@ class LayerOf:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where on the axis a phase lies."""
+    """The position of a phase on the axis."""
 
     phase: Phase
     begin: float
@@ -104,7 +104,7 @@ class Line:
 class TimelineValues:
     """Attributes:
     title: The setup shown.
-    peak: The peak, its layer and phase; "" while it is not known. `operation` brings it about.
+    peak: The peak, its layer and phase; "" while unknown. `operation` causes it.
     layer: What the highlighted layer has in memory.
     measured: The same step, as it was measured.
     note: What is being waited for, or went wrong.
@@ -122,7 +122,7 @@ class TimelineValues:
 
 
 def spread(count: int) -> np.ndarray:
-    """So many places from 0 to just below 1: the last move takes room too."""
+    """Evenly spaced positions from 0 to just below 1, since the last move has a width too."""
     return np.arange(count) / max(count, 1)
 
 
@@ -131,7 +131,7 @@ def spans(course: Course) -> tuple[Span, ...]:
     phases = [source.phase for source in course.stack.sources]
     codes = np.array([list(Phase).index(phase) for phase in phases])[course.stack.source_of]
     forward, backward, update = (np.concatenate(([0], np.cumsum(codes == code))) for code in range(len(Phase)))
-    # The second border is best where most backward moves lie before it and most updates behind it; so is the first.
+    # A good border has most moves of one phase before it and most moves of the next phase after it.
     second = backward - update
     best = np.maximum.accumulate(second[::-1])[::-1]
     first = int(np.argmax(forward - backward + best))
@@ -163,7 +163,7 @@ def _line(timeline: Timeline, replicas: int, text: str) -> Line:
     seen = visible(in_use, int(np.argmax(in_use)))
     size = in_use[seen]
     kept = thinned(size, int(np.argmax(size)), MOST_MOVES)
-    shared = f", {replicas} replicas shared out" if replicas > 1 else ""
+    shared = f", mean of {replicas} replicas" if replicas > 1 else ""
     return Line(f"{text}{shared}", spread(len(seen))[kept], size[kept] / replicas)
 
 

@@ -1,4 +1,4 @@
-"""The timeline's panel: the plot, what its colours mean, and beside it what is alive at the peak."""
+"""The timeline panel: the plot, its legend, and the list of what is alive at the peak."""
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPixmap, QShowEvent
@@ -103,8 +103,8 @@ class TimelineView(QWidget):
             parts += [_sample(theme.term(term), str(term)) for term in values.course.terms]
         self.legend.setText(" &nbsp; ".join(parts))
         self.legend.setToolTip(
-            "Each piece of memory taken or given back takes the same room. Click: highlight the layer. Wheel: zoom. "
-            "Arrow keys: walk along the step; P: to the peak."
+            "Each allocation or release takes the same width. Click: highlight the layer. Wheel: zoom. "
+            "Arrow keys: move along the step. P: go to the peak."
         )
 
     def _show_held(self) -> None:

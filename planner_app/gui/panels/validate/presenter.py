@@ -1,4 +1,4 @@
-"""Runs what the panel asks for, one thing at a time, and brings what is found onto the chart."""
+"""Runs the panel's checks, one at a time, and shows the results on the chart."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ from planner_app.planner.planner import Planner
 
 class ValidatePresenter(QObject):
     """Attributes:
-    rows: What has been found for the open model, the newest last.
+    rows: The results for the open model, newest last.
     """
 
     def __init__(self, session: Session, view: ValidateView, appearance: Appearance) -> None:
@@ -44,7 +44,7 @@ class ValidatePresenter(QObject):
         self._share = 1
         session.model_changed.connect(self._on_model_changed)
         self.slot.progressed.connect(self._on_progressed)
-        self.slot.told.connect(self._on_told)
+        self.slot.partial.connect(self._on_partial)
         self.slot.failed.connect(self._on_failed)
         self.slot.stopped.connect(self._on_stopped)
         self.slot.ended.connect(lambda: view.show_working(False))
@@ -55,7 +55,7 @@ class ValidatePresenter(QObject):
         view.save_clicked.connect(self._on_save_clicked)
         view.calibrate_clicked.connect(self._on_calibrate_clicked)
         self._paint()
-        self._looking = Task(lambda _task: machine_gpus())  # a driver may take its time: the window does not wait
+        self._looking = Task(lambda _task: machine_gpus())  # a driver may be slow: the window does not wait
         self._looking.finished.connect(self._show_places)
         session.start(self._looking)
 
@@ -67,13 +67,13 @@ class ValidatePresenter(QObject):
         return Table(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in self.rows])
 
     def open_measurement(self, path: str) -> None:
-        """What was measured elsewhere, beside the estimate for the model that is open."""
+        """Show a measurement from elsewhere next to the estimate for the open model."""
         measurement = read_measurement(Path(path))
         self._run(tasks.comparing(self._planner(), measurement))
 
     def _planner(self) -> Planner:
         if self._session.planner is None:
-            raise SetupError("There is no model yet: open one first.")
+            raise SetupError("No model is open: open one first.")
         return self._session.planner
 
     def _work(self) -> tasks.Work:
@@ -90,7 +90,7 @@ class ValidatePresenter(QObject):
     def _run(self, work: tasks.Work) -> None:
         self.slot.run(work, self._on_finished)
         self._view.show_working(True)
-        self._view.say("Starting a fresh process …")
+        self._view.say("Starting a new process …")
 
     def _on_run_clicked(self) -> None:
         try:
@@ -109,7 +109,7 @@ class ValidatePresenter(QObject):
             step = msgspec.json.decode(part, type=Step)
             self._view.show_step(max((memory.peak_bytes for memory in step.memory), default=0))
 
-    def _on_told(self, part: object) -> None:
+    def _on_partial(self, part: object) -> None:
         if isinstance(part, Measured):
             self._results.append(part)
             self._session.keep_measurement(part.measurement)
@@ -137,7 +137,7 @@ class ValidatePresenter(QObject):
         self._view.show_trouble(why)
 
     def _on_stopped(self) -> None:
-        self._view.say("Cancelled; what was found before is kept.")
+        self._view.say("Cancelled; earlier results are kept.")
 
     def _on_open_clicked(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self._view, "Open a measurement", "", "Measurements (*.json)")
@@ -190,8 +190,8 @@ class ValidatePresenter(QObject):
     def _show_places(self, machine: Machine) -> None:
         usable = [(f"gpu:{gpu.index}", gpu.name or "") for gpu in machine.usable_gpus]
         every = ",".join(str(gpu.index) for gpu in machine.usable_gpus)
-        several = [(f"gpu:{every}", "all of them")] if len(usable) > 1 else []
-        self._view.show_places([("cpu", "through the GPUs' allocator"), *usable, *several])
+        several = [(f"gpu:{every}", "all GPUs")] if len(usable) > 1 else []
+        self._view.show_places([("cpu", "with the GPUs' allocator"), *usable, *several])
 
 
 def make(session: Session, appearance: Appearance) -> Panel:

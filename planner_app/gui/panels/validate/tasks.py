@@ -1,4 +1,4 @@
-"""What the validate panel can have done, each as the work of a `Task`: parts of the result are told as they come."""
+"""The validate panel's tasks. Each reports parts of its result as they arrive."""
 
 from collections.abc import Callable, Sequence
 
@@ -34,10 +34,10 @@ def measuring(planner: Planner, wanted: Wanted, setups: Sequence[Setup]) -> Work
                 place,
                 order=wanted.order(setup),
                 processes=wanted.processes,
-                on_progress=task.tell,
+                on_progress=task.report,
                 cancelled=task.cancelled,
             )
-            task.hand_over(Measured(found, _compared(planner, found, task)))
+            task.publish(Measured(found, _compared(planner, found, task)))
             if task.cancelled.is_set():
                 raise Cancelled
 
@@ -47,12 +47,12 @@ def measuring(planner: Planner, wanted: Wanted, setups: Sequence[Setup]) -> Work
 def searching(planner: Planner, wanted: Wanted, setup: Setup) -> Work:
     place = wanted.resolved_place()
     if not place.on_gpu and place.limit_bytes is None:
-        raise DeviceError("The CPU has no limit of its own: fill in a limit, as in 8GiB.")
+        raise DeviceError("The CPU has no memory limit of its own: enter one, as in 8GiB.")
 
     def work(task: Task) -> Found:
-        device = _device(place)  # asks the driver, which may take its time
+        device = _device(place)  # asks the driver, which may be slow
         limit = place.limit_bytes or allocator_limit_bytes(device) or 0
-        memory = planner.need(setup, device, on_progress=task.tell, cancelled=task.cancelled).memory
+        memory = planner.need(setup, device, on_progress=task.report, cancelled=task.cancelled).memory
         guess = max(1, largest_through(memory, limit))
         return search(
             planner.model,
@@ -61,8 +61,8 @@ def searching(planner: Planner, wanted: Wanted, setup: Setup) -> Work:
             guess,
             order=wanted.order(setup),
             processes=wanted.processes,
-            on_try=task.hand_over,
-            on_progress=task.tell,
+            on_try=task.publish,
+            on_progress=task.report,
             cancelled=task.cancelled,
         )
 
@@ -72,26 +72,26 @@ def searching(planner: Planner, wanted: Wanted, setup: Setup) -> Work:
 def compiling(planner: Planner, setup: Setup, device: Device) -> Work:
     def work(task: Task) -> None:
         with Compiler(planner.model, cancelled=task.cancelled) as compiler:
-            task.hand_over(compiler.check(setup, device, task.tell))
+            task.publish(compiler.check(setup, device, task.report))
 
     return work
 
 
 def comparing(planner: Planner, measurement: Measurement) -> Work:
-    """One that was measured elsewhere."""
+    """A measurement made elsewhere."""
 
     def work(task: Task) -> None:
-        task.hand_over(Measured(measurement, _compared(planner, measurement, task)))
+        task.publish(Measured(measurement, _compared(planner, measurement, task)))
 
     return work
 
 
 def _compared(planner: Planner, found: Measurement, task: Task) -> Comparison | None:
-    """None where memory ran out before a step was over."""
+    """None if memory ran out before a step finished."""
     if not found.peaks:
         return None
     return compare_with_estimate(
-        planner.model, found, tracer=planner.tracer, on_progress=task.tell, cancelled=task.cancelled
+        planner.model, found, tracer=planner.tracer, on_progress=task.report, cancelled=task.cancelled
     )
 
 
@@ -100,5 +100,5 @@ def _device(place: Place) -> Device:
         return cpu_device(place.limit_bytes)
     machine = machine_gpus()
     if place.gpus[0] >= len(machine.gpus):
-        raise DeviceError(machine.sentence or f"There is no GPU {place.gpus[0]} in this machine.")
+        raise DeviceError(machine.sentence or f"This machine has no GPU {place.gpus[0]}.")
     return find_device(machine.gpus[place.gpus[0]].name or "")

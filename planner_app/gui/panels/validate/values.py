@@ -1,4 +1,4 @@
-"""The validate panel as plain values: what can be checked, where, and what came of it."""
+"""The validate panel as plain values: what to check, where, and the results."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the panel's fields say, as they say it."""
+    """The text of the panel's fields."""
 
     kind: Kind
     place: str
@@ -34,12 +34,12 @@ class Wanted:
         return parse_place(self.place, parse_bytes(self.limit) if self.limit.strip() else None)
 
     def order(self, setup: Setup) -> Order:
-        """One by one only on the CPU, and neither replicas nor programs of XLA can be."""
+        """One by one is possible only on the CPU, without replicas and XLA."""
         can = self.place.strip().lower() == "cpu" and setup.gpus == 1 and setup.jit is not Jit.ON
         return Order.INLINE if self.one_by_one and can else Order.ORDINARY
 
     def setups(self, chosen: Setup) -> tuple[Setup, ...]:
-        """On GPUs as many are used as are named; on the CPU, replicas share it."""
+        """On GPUs, as many as are named; on the CPU, replicas share it."""
         place = self.resolved_place()
         gpus = len(place.gpus) or chosen.gpus
         share = gpus * chosen.accumulate
@@ -59,7 +59,7 @@ def _with(setup: Setup, batch: int, gpus: int) -> Setup:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measurement beside its estimate, where there is a peak to compare."""
+    """A measurement and its estimate, if there is a peak to compare."""
 
     measurement: Measurement
     comparison: Comparison | None
@@ -67,7 +67,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the result table. `bad` marks what ran out of memory or left the estimate's band."""
+    """One row of the result table. `bad` marks out of memory, or a result outside the estimate's band."""
 
     setup: str
     where: str
@@ -94,7 +94,7 @@ def measured_row(result: Measured) -> Row:
             error="",
             speed="",
             bad=True,
-            detail=f"Out of memory in {oom.during}: {who} wanted {oom.shape or 'memory'}.",
+            detail=f"Out of memory in {oom.during}: {who} requested {oom.shape or 'memory'}.",
         )
     peaks = sorted(peak for each in measurement.peaks.values() for peak in each)
     return Row(
@@ -126,13 +126,13 @@ def compiled_row(check: CompileCheck, estimated_bytes: int | None) -> Row:
 def try_text(tried: Try) -> str:
     verdict = "fits" if tried.fits else f"does not fit: {tried.reason}"
     peak = "" if tried.peak_bytes is None else f", {format_bytes(tried.peak_bytes)} in use"
-    return f"{tried.batch:,} on each GPU: {verdict}{peak if tried.fits else ''} ({tried.seconds:.0f} s)"
+    return f"{tried.batch:,} per GPU: {verdict}{peak if tried.fits else ''} ({tried.seconds:.0f} s)"
 
 
 def found_text(found: Found, share: int) -> str:
     if not found.batch:
-        return f"Not even {found.above or 1} on each GPU fit."
-    beyond = "; more was not tried" if found.above is None else f"; {found.above * share:,} do not"
+        return f"Not even {found.above or 1} per GPU fit."
+    beyond = "; larger batches were not tried" if found.above is None else f"; {found.above * share:,} do not"
     return f"{found.batch * share:,} samples per update fit, measured{beyond}."
 
 

@@ -65,16 +65,16 @@ class ValidateView(QWidget):
         self.place.setToolTip("cpu, gpu:0, or several as in gpu:0,1")
         self.limit, self.batches = QLineEdit(), QLineEdit("32, 64, 128")
         self.limit.setPlaceholderText("none, or as in 8GiB")
-        self.limit.setAccessibleName("What the allocator may take")
-        self.limit.setToolTip("What TensorFlow's allocator may take: on the CPU it stands in for a GPU's memory.")
+        self.limit.setAccessibleName("Memory limit of the allocator")
+        self.limit.setToolTip("What TensorFlow's allocator may take: on the CPU it imitates a GPU's memory.")
         self.batches.setAccessibleName("Batches to measure")
         self.processes = QSpinBox()
         self.processes.setRange(1, 50)
-        self.processes.setAccessibleName("Fresh processes for each point")
-        self.processes.setToolTip("Fresh processes for each point: the peak differs between them.")
+        self.processes.setAccessibleName("New processes for each point")
+        self.processes.setToolTip("New processes for each point, since the peak varies between them.")
         self.one_by_one = QCheckBox("kernels one by one, as on a GPU")
         self.one_by_one.setChecked(True)
-        self.one_by_one.setToolTip("On the CPU: the order of a GPU, the same to the byte in every process.")
+        self.one_by_one.setToolTip("On the CPU: the order of a GPU, identical to the byte in every process.")
         self.form = QFormLayout()
         for label, field in (("Chec&k", self.kind), ("&On", self.place), ("&Limit", self.limit)):
             self.form.addRow(label, field)
@@ -99,7 +99,7 @@ class ValidateView(QWidget):
         return column
 
     def _live(self) -> QWidget:
-        self.bar, self.doing = QProgressBar(), PlainLabel("Nothing runs.")
+        self.bar, self.doing = QProgressBar(), PlainLabel("Idle.")
         self.bar.setTextVisible(False)
         self.doing.setWordWrap(True)
         self.strip = pg.PlotWidget()
@@ -132,7 +132,7 @@ class ValidateView(QWidget):
         self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.table.setAccessibleName("Estimated against measured")
+        self.table.setAccessibleName("Estimated and measured peaks")
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.currentCellChanged.connect(self._on_row_chosen)
@@ -140,7 +140,7 @@ class ValidateView(QWidget):
         self.detail.setWordWrap(True)
         self.open_button, self.save_button = QPushButton("Open a measurement …"), QPushButton("Save …")
         self.calibrate_button = QPushButton("Calibrate")
-        self.calibrate_button.setToolTip("Let later estimates for this device learn from what was measured.")
+        self.calibrate_button.setToolTip("Calibrate later estimates for this device with the measurements.")
         row = QHBoxLayout()
         for button, signal in (
             (self.open_button, self.open_clicked),
@@ -158,7 +158,7 @@ class ValidateView(QWidget):
         column.addLayout(row)
         return page
 
-    # What is shown
+    # Showing
 
     def wanted(self) -> Wanted:
         return Wanted(
@@ -171,7 +171,7 @@ class ValidateView(QWidget):
         )
 
     def show_places(self, places: Sequence[tuple[str, str]]) -> None:
-        """What can be measured on, as the field takes it, and what that is."""
+        """The places to measure on, as the field accepts them, with a description."""
         chosen = self.place.currentText()
         self.place.clear()
         for number, (place, name) in enumerate(places):
