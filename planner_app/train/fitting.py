@@ -123,7 +123,7 @@ def _made(model: Any, request: dict[str, Any]) -> Plan:
     if request["batch"] is None:
         more = {name: value for name, value in request.items() if name not in ("batch", "allow", "sure")}
         solved = opened.max_batch(**more)
-        most = (solved.surely if request["sure"] else solved.counting_tight).batch
+        most = (solved.sure if request["sure"] else solved.counting_tight).batch
         if most < 1:
             raise PlanError(f"Not even one sample fits {request['device']}: take a smaller model, or a larger device.")
         request = {**request, "batch": 1 << (most.bit_length() - 1)}
