@@ -188,7 +188,7 @@ def test_that_the_tooltip_has_every_figure_and_where_it_comes_from():
     assert "sold as 24 GB" in said["Memory"] and "22.5 GiB" in said["Memory"]
     assert said["Compute capability"].startswith("8.9")
     assert said["Bandwidth"].startswith("300 GB/s")
-    assert said["Per hour"].startswith("$0.49 (RunPod") and "2026-08-22" in said["An hour"]
+    assert said["Per hour"].startswith("$0.49 (RunPod") and "2026-08-22" in said["Per hour"]
     assert said["To buy"] == "unknown"
     assert "nvidia-smi" in said["Figures from"]
     derived = dict(facts(find_device("GTX 1070"), TODAY))

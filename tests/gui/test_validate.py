@@ -97,7 +97,7 @@ def test_that_running_out_of_memory_is_a_result_with_its_layer(
     wait(lambda: not panel.busy)
     (row,) = panel.rows
     assert row.found == "out of memory" and row.bad
-    assert "wanted" in row.detail
+    assert "requested" in row.detail
     assert session.measurements[0].oom is not None
 
 
