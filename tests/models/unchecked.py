@@ -39,12 +39,12 @@ def load(request: Load, report: Any) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    from planner_app.worker.confine import landlock, seccomp
+    from planner_app.worker.confine import landlock, namespaces, seccomp
     from planner_app.worker.serve import HANDLERS, serve
 
     def absent(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     if "without" in sys.argv:
-        landlock.apply = seccomp.apply = absent
+        landlock.apply = namespaces.apply = seccomp.apply = absent
     serve({**HANDLERS, "Load": "unchecked:load"})
