@@ -126,7 +126,7 @@ def _made(model: Any, request: dict[str, Any]) -> Plan:
         most = (solved.sure if request["sure"] else solved.counting_tight).batch
         if most < 1:
             raise PlanError(f"Not even one sample fits {request['device']}: take a smaller model, or a larger device.")
-        request = {**request, "batch": 1 << (most.bit_length() - 1)}
+        request = {**request, "batch": (1 << (most.bit_length() - 1)) * request.get("gpus", 1)}
     return opened.plan(**request)
 
 
