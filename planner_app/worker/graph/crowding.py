@@ -16,6 +16,7 @@ from planner_app.worker.graph.rebatched import Rebatch
 from planner_app.worker.graph.rewrite import CPU, device_properties
 
 CPU_MEMORY_BYTES = 256 << 20  # threadpool_device_factory.cc, the memory_limit of a CPU device
+MOST_GUESSES = 3
 ENOUGH_BYTES = int(0.8 * CPU_MEMORY_BYTES)  # memory_optimizer.cc: above this share of it
 
 
@@ -34,9 +35,8 @@ def crowded_sums(meta: Any, traced: int, prime: int) -> dict[str, int]:
         return peak, [name for name, inputs in sums.items() if any(each in alive for each in inputs)]
 
     peak, names = at(traced)
-    found = dict.fromkeys(names, traced)
     first, earlier = _first_crowded(at, traced, peak)
-    return {name: min(first, found.get(name, first)) for name in (*earlier, *names)} if first else {}
+    return dict.fromkeys(names, traced) | dict.fromkeys(earlier, first) if first else {}
 
 
 def _first_crowded(at: Callable[[int], tuple[int, list[str]]], traced: int, traced_peak: int) -> tuple[int, list[str]]:
@@ -44,16 +44,19 @@ def _first_crowded(at: Callable[[int], tuple[int, list[str]]], traced: int, trac
 
     The peak grows in a straight line over most of the way, so that the first guess is nearly always right.
     """
-    low, low_peak, high, high_peak, names = 0, 0, traced, traced_peak, []
-    if high_peak <= ENOUGH_BYTES:
+    if traced_peak <= ENOUGH_BYTES:
         return 0, []
-    low_peak, alone = at(1)
+    low, (low_peak, names) = 1, at(1)
     if low_peak > ENOUGH_BYTES:
-        return 1, alone
-    low = 1
+        return 1, names
+    high, high_peak, names = traced, traced_peak, []
+    guesses = 0
     while high - low > 1:
         guess = low + int((ENOUGH_BYTES - low_peak) * (high - low) / (high_peak - low_peak))
-        for batch in dict.fromkeys((max(low + 1, min(guess + 1, high - 1)), max(low + 1, min(guess, high - 1)))):
+        guesses += 1
+        # Where there is no straight line, what is left is halved.
+        tried = (guess + 1, guess) if guesses <= MOST_GUESSES else ((low + high) // 2,)
+        for batch in dict.fromkeys(max(low + 1, min(each, high - 1)) for each in tried):
             if low < batch < high:
                 peak, alive = at(batch)
                 if peak > ENOUGH_BYTES:
