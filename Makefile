@@ -66,6 +66,7 @@ format: $(READY) ## write the code the way lint wants it
 accuracy: $(READY) ## hold estimates against measurements; the table goes into the README
 	$(BIN)/python tests/accuracy
 	$(BIN)/python tests/accuracy/compiled.py
+	$(BIN)/python tests/accuracy/unseen.py
 
 gallery: $(READY) ## open, estimate and measure every model of tests/gallery; the table is build/gallery.md
 	$(BIN)/python -m tests.gallery
