@@ -103,7 +103,7 @@ def test_that_a_file_name_stays_in_its_folder(text):
 
 
 @pytest.mark.parametrize("text", ["", "..", "/", "con", "NUL.txt", "lpt1", "...", "\x00"])
-def test_that_a_name_that_is_none_is_replaced(text):
+def test_that_an_invalid_name_is_replaced(text):
     assert for_file_name(text, "model") in ("model", "_")
 
 

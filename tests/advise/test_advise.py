@@ -28,7 +28,7 @@ def test_that_what_fits_gets_no_advice():
     assert advice.options == ()
 
 
-def test_that_of_what_fits_it_is_said_how_many_models_fit_one_after_the_other():
+def test_that_a_hint_says_how_many_models_fit_one_after_another():
     """Weights and two slots, 12 MiB, stay of each. The first takes a little more than 32 of 80 MiB: three more fit."""
     advice = Models().advice(want(batch=8))
     assert advice.before_bytes // MIB == 32
@@ -36,7 +36,7 @@ def test_that_of_what_fits_it_is_said_how_many_models_fit_one_after_the_other():
     assert "each model that is kept leaves 12.0 MiB, so the 5th does not fit 80.0 MiB any more." in hint.text
 
 
-def test_that_what_measurements_teach_counts_and_is_said():
+def test_that_calibrations_count_and_are_mentioned():
     """It takes 144 MiB of 80 by the estimate; a quarter of that, where that was measured."""
     models, wanted = Models(), want(batch=64)
     calibration = Calibration("", "2.21.0", "3.15.1", False, (Sample("net", "", "", "2026-11-16", 100, (25,)),))
@@ -48,7 +48,7 @@ def test_that_what_measurements_teach_counts_and_is_said():
     assert advice.calibrated.startswith("Calibrated with one measurement")
 
 
-def test_that_traces_are_asked_for_before_anything_is_said():
+def test_that_missing_traces_are_requested_before_any_advice():
     models, wanted = Models(), want(batch=64)
     first = advise(wanted, Needs({}))
     assert first.missing == (wanted.setup.step("gpu:8.0"),)
@@ -94,7 +94,7 @@ def test_that_a_smaller_batch_is_the_largest_that_fits():
     assert option.setup.accumulate == 1
 
 
-def test_that_no_change_is_told_that_is_not_needed():
+def test_that_unnecessary_changes_are_left_out():
     """Whatever fits alone is not told again together with something else."""
     found = kinds(Models().advice(want(batch=64)))
     assert not any(one < other for one in found for other in found)
@@ -142,7 +142,7 @@ def test_that_the_cpu_needs_a_limit():
         advise(want(batch=64, device=cpu_device(), limit=None), Needs({}))
 
 
-def test_that_a_larger_gpu_is_the_smallest_that_carries_it():
+def test_that_a_larger_gpu_is_the_smallest_that_fits():
     sizes = (4, 8, 24, 80)
     devices = tuple(custom_device(f"card of {size}", size << 30, (8, 0)) for size in sizes)
     models = Models(sample_mib=100)

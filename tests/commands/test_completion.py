@@ -113,7 +113,7 @@ def test_that_fish_offers_options_with_their_help(folder: Path):
     }
 
 
-def test_that_a_shell_nobody_knows_is_wrong_usage(capsys: pytest.CaptureFixture):
+def test_that_an_unknown_shell_is_wrong_usage(capsys: pytest.CaptureFixture):
     with pytest.raises(SystemExit) as left:
         parser().parse_args(["completion", "csh"])
     assert left.value.code == 2

@@ -62,7 +62,7 @@ def test_that_a_search_that_finds_nothing_is_an_error_in_a_sentence(capsys):
     assert "No device has 'voodoo' in its name" in capsys.readouterr().err
 
 
-def test_that_a_broken_file_of_the_users_is_told(no_users_file, capsys):
+def test_that_a_broken_user_file_is_reported(no_users_file, capsys):
     no_users_file.write_text("{")
     assert main(["devices"]) == 1
     assert "can't be used" in capsys.readouterr().err
@@ -77,7 +77,7 @@ def test_that_prices_of_a_spreadsheet_count_from_then_on(no_users_file, tmp_path
     assert "$0.01, 2999-01" in capsys.readouterr().out
 
 
-def test_that_a_spreadsheet_with_a_slip_changes_nothing(no_users_file, tmp_path, capsys):
+def test_that_a_spreadsheet_with_an_error_changes_nothing(no_users_file, tmp_path, capsys):
     prices = tmp_path / "prices.csv"
     prices.write_text("device,usd_per_hour,provider,date\nNVIDIA L4,nothing,our cloud,2026-01-01\n")
     assert main(["devices", "--import-prices", str(prices)]) == 1

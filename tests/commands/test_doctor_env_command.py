@@ -35,7 +35,7 @@ def test_that_this_computer_can_plan_and_every_part_is_named(capsys: pytest.Capt
     assert list(tmp_path.iterdir()) == []
 
 
-def test_that_a_python_that_is_not_there_is_said_and_the_exit_code_is_1(
+def test_that_a_missing_python_is_reported_with_exit_code_1(
     capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PLIMSOLL_PYTHON", "/nowhere/python")
@@ -46,7 +46,7 @@ def test_that_a_python_that_is_not_there_is_said_and_the_exit_code_is_1(
     assert "Planning does not work yet: Python, TensorFlow, Keras." in told
 
 
-def test_that_a_tensorflow_that_fails_to_load_is_missing_and_the_rest_is_told(
+def test_that_a_tensorflow_that_fails_to_load_is_missing_and_the_rest_is_reported(
     capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     (tmp_path / "broken").mkdir()

@@ -54,7 +54,7 @@ def test_that_json_has_every_key_and_the_parts_sum(run):
     assert (found["optimizer"], found["jit"]) == ("own", False)  # the one the model was saved with
 
 
-def test_that_without_a_limit_nothing_is_said_about_fitting(run):
+def test_that_without_a_limit_nothing_is_reported_about_fitting(run):
     found = answer(run, "estimate", "--batch", "32")
     assert (found["capacity_bytes"], found["fits"]) == (None, None)
     assert found["device_bytes"] == found["peak_bytes"]  # nothing lies outside the allocator on a CPU
@@ -67,7 +67,7 @@ def test_that_on_a_gpu_there_is_more_than_the_allocator_has(run):
     assert found["capacity_bytes"] < 23034 * MIB
 
 
-def test_that_the_batch_is_shared_out_over_gpus_and_steps(run):
+def test_that_the_batch_is_divided_among_gpus_and_steps(run):
     found = answer(run, "estimate", "--batch", "64", "--gpus", "2", "--accumulate", "4", "--device", "NVIDIA L4")
     assert (found["per_gpu_batch"], found["accumulate"], found["jit"]) == (8, 4, False)
 
@@ -79,7 +79,7 @@ def test_that_what_does_not_fit_ends_with_3(run):
     assert "does not fit, " in out
 
 
-def test_that_the_table_is_for_people(run):
+def test_that_the_table_is_readable(run):
     code, out, err = run("estimate", DEMO, "--batch", "32", "--device", "NVIDIA L4")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -122,7 +122,7 @@ def test_that_where_nothing_fits_the_answer_is_none_and_3(run):
     assert out.startswith("Not even one sample per GPU fits: it needs ")
 
 
-def test_that_the_largest_batch_is_told_to_people_too(run):
+def test_that_the_largest_batch_is_printed_as_text_too(run):
     code, out, _ = run("max-batch", DEMO, "--limit", "200MiB")
     assert code == 0
     assert " samples per update at most: " in out.splitlines()[0]

@@ -102,7 +102,7 @@ def test_that_json_is_the_plan_itself(run, one):
     assert out == Path("again.json").read_text()
 
 
-def test_that_a_batch_that_does_not_fit_is_told_by_the_exit_code(run, one):
+def test_that_a_batch_that_does_not_fit_sets_the_exit_code(run, one):
     code, _, err = run("plan", "demo.keras", "--batch", "16", "--device", "cpu:1MiB", "-o", "never.json")
     assert code == 3
     assert "does not fit cpu" in err
@@ -136,7 +136,7 @@ def test_that_check_finds_a_model_that_has_changed(run, one):
         assert "has changed since the plan was made" in err
 
 
-def test_that_a_gpu_this_machine_does_not_have_is_said(run, one):
+def test_that_a_missing_gpu_is_reported(run, one):
     code, _, err = run("check", one, "--gpu", "97")
     assert code == 1
     assert "This machine has no usable GPU 97" in err

@@ -99,7 +99,7 @@ def test_that_half_precision_needs_less_and_not_more(run):
     assert half["samples_per_second"] > full["samples_per_second"]
 
 
-def test_that_steps_are_added_up_only_where_allowed(run):
+def test_that_gradients_are_accumulated_only_if_allowed(run):
     setup = ("--batch", "65536", "--devices", "NVIDIA L4", "--gpus", "1")
     assert answer(run, *setup, code=3)["options"] == []
     (row,) = answer(run, *setup, "--accumulate-up-to", "8")["options"]
@@ -178,7 +178,7 @@ def test_that_nothing_within_the_limits_is_exit_code_3(run):
         (["--batch", "8", "--segment", "toaster"], "invalid choice"),
     ],
 )
-def test_that_wrong_usage_is_told(capsys, arguments, why):
+def test_that_wrong_usage_is_reported(capsys, arguments, why):
     with pytest.raises(SystemExit) as ended:
         main(["shop", DEMO, *arguments])
     assert ended.value.code == 2
@@ -216,6 +216,6 @@ def test_that_the_largest_picture_is_found(run):
     assert way["largest"]["size"] == 32  # in steps of 32
 
 
-def test_that_max_input_wants_a_limit(run):
+def test_that_max_input_needs_a_limit(run):
     code, _, err = run("max-input", DEMO, "--batch", "8")
     assert (code, "has no memory limit of its own" in err) == (1, True)

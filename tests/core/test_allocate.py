@@ -63,14 +63,14 @@ def test_that_a_growing_pool_keeps_the_room_in_which_variables_arrived():
     assert found.pool_bytes == (2 + 4) * MIB
 
 
-def test_that_memory_that_runs_out_in_the_step_is_told():
+def test_that_memory_that_runs_out_in_the_step_is_reported():
     """2304 bytes are split at 256, 1024, 512 and 256; of 2048 the variable would get all the rest, 1792."""
     assert peak(two_layers(), growth=False, limit_bytes=2304).in_use_bytes == 2048
     assert peak(two_layers(), growth=False, limit_bytes=2048) is None
 
 
 @pytest.mark.parametrize("growth", [True, False])
-def test_that_memory_that_runs_out_before_the_first_step_is_told(growth):
+def test_that_memory_that_runs_out_before_the_first_step_is_reported(growth):
     step = Step()
     step.make("A", step.read(step.variable(MIB)), size=256)
     assert peak(step.trace(), growth=growth, limit_bytes=4 * MIB) is not None

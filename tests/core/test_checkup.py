@@ -61,7 +61,7 @@ def test_that_a_computer_that_has_everything_is_green_but_for_its_broken_gpu():
     )
 
 
-def test_that_a_missing_gpu_is_no_error():
+def test_that_a_missing_gpu_is_not_an_error():
     seen = replace(FINE, machine=ALONE, started=Started("2.21.0", "12.5.1", "9"))
     assert found(seen, "NVIDIA driver") == (State.NOTE, f"{ALONE.sentence} Planning works without it.")
     assert found(seen, "CUDA")[0] is State.FINE
@@ -92,7 +92,7 @@ def test_that_a_tensorflow_that_can_t_start_says_why():
     assert "2.21.0 is installed but can't be used (The worker was killed by signal 4)" in text
 
 
-def test_that_a_python_that_does_not_answer_is_said_once_and_the_rest_is_not_known():
+def test_that_a_python_that_does_not_answer_is_reported_once_and_the_rest_is_unknown():
     seen = replace(FINE, surroundings=None, surroundings_trouble="The worker could not be started.", started=None)
     assert found(seen, "Python") == (State.MISSING, "The worker could not be started.")
     assert found(seen, "Sandbox")[0] is State.NOTE
@@ -118,20 +118,20 @@ def test_that_only_the_folder_of_workers_is_needed():
     assert "PLIMSOLL_CACHE" in text
 
 
-def test_that_little_room_on_the_disk_is_said_with_the_folder():
+def test_that_low_disk_space_is_reported_with_the_folder():
     scarce = replace(FINE.folders[1], free_bytes=GIB // 4)
     state, text = found(replace(FINE, folders=(FINE.folders[0], scarce)), "Free disk")
     assert (state, text) == (State.NOTE, "0.25 GiB are left for /cache: free at least 1 GiB.")
 
 
-def test_that_the_window_is_no_need_of_the_commands():
+def test_that_the_commands_do_not_need_the_window():
     for screen in (Screen(), Screen("6.11.3"), Screen("6.11.3", trouble='could not load the plugin "xcb"')):
         state, text = found(replace(FINE, screen=screen), "Window")
         assert state is State.NOTE
         assert "commands" in text
 
 
-def test_that_a_sandbox_with_a_hole_is_said():
+def test_that_an_incomplete_sandbox_is_reported():
     state, text = found(replace(FINE, unguarded=("files are not guarded: no Landlock",)), "Sandbox")
     assert state is State.NOTE
     assert "no Landlock" in text

@@ -43,7 +43,7 @@ def test_that_a_chief_comes_first():
         ('{"cluster": {"worker": ["a:1"]}, "task": {"index": "0"}}', "expected an integer"),
     ],
 )
-def test_that_a_cluster_that_could_not_work_is_said(text, expected):
+def test_that_a_cluster_that_could_not_work_is_refused(text, expected):
     with pytest.raises(PlanError) as error:
         parse_hosts(text)
     assert expected in str(error.value)

@@ -35,7 +35,7 @@ def test_that_a_device_without_memory_is_refused_in_a_sentence():
         custom_device("0GiB", 0)
 
 
-def test_that_l40s_is_no_l4():
+def test_that_l40s_is_not_an_l4():
     both = named("NVIDIA L4", "NVIDIA L40S")
     assert both.find("L40S").name == "NVIDIA L40S"
     assert both.find("l4").name == "NVIDIA L4"
@@ -76,7 +76,7 @@ def test_that_nonsense_gets_a_short_sentence(nonsense):
     assert len(str(refused.value)) < 300
 
 
-def test_that_a_search_wants_every_word():
+def test_that_a_search_matches_every_word():
     cards = named("NVIDIA L4", "NVIDIA L40S", "NVIDIA A10")
     assert [card.name for card in cards.search("l4")] == ["NVIDIA L4", "NVIDIA L40S"]
     assert [card.name for card in cards.search("DATACENTER l40")] == ["NVIDIA L40S"]

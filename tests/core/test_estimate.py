@@ -130,7 +130,7 @@ def test_that_what_fits_is_decided_to_the_byte(spare_bytes, fits):
     assert estimated(device=cpu_device(needed + spare_bytes)).fits is fits
 
 
-def test_that_without_a_limit_nobody_knows_whether_it_fits():
+def test_that_without_a_limit_there_is_no_verdict():
     found = estimated(device=cpu_device())
     assert (found.fits, found.capacity_bytes, found.headroom_bytes) == (None, None, None)
 
@@ -140,7 +140,7 @@ def test_that_gpus_and_steps_share_the_batch():
     assert shared.breakdown["inputs"] == 100
 
 
-def test_that_what_the_trace_warned_of_is_told():
+def test_that_what_the_trace_warned_of_is_reported():
     assert estimated().warnings == ("Something was counted at its most.",)
 
 

@@ -73,7 +73,7 @@ def test_that_a_narrow_reduction_leaves_out_what_others_want_too(rows, is_kept):
     assert ("Relu6" in kept(pooled(Size(rows)))) is is_kept
 
 
-def test_that_what_only_the_reduction_wants_is_computed_in_it():
+def test_that_what_only_the_reduction_needs_is_computed_in_it():
     step = Step()
     value = step.make("Relu6", step.make("Conv2D", size=100), size=100)
     step.make("Mean", value, size=4, where={"rows": Size(100)})

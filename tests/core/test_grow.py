@@ -61,7 +61,7 @@ def test_that_the_user_says_what_grows():
         ("image=N,N,0", "'0' is not a size"),
     ],
 )
-def test_that_a_slip_is_told(text, why):
+def test_that_a_mistake_is_reported(text, why):
     with pytest.raises(SetupError, match=why):
         parse_growth([text], [IMAGE])
 
@@ -85,7 +85,7 @@ def test_that_a_size_that_does_not_fit_is_made_smaller():
     assert found.size == 96  # 100 squared
 
 
-def test_that_nothing_fitting_is_said():
+def test_that_nothing_fitting_is_reported():
     (growth,) = growths([IMAGE])
     found = largest_size(square(growth, 1, 2 * 10**9), growth, 10**9)
     assert (found.size, found.why_no_more) == (0, "")

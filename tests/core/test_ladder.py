@@ -69,7 +69,7 @@ def test_that_the_first_rung_is_the_first_that_fits():
     assert "does not fit at once: train it 16 at a time in 4 steps" in plan.warnings[0]
 
 
-def test_that_what_measurements_teach_counts_and_is_said():
+def test_that_calibrations_count_and_are_mentioned():
     """32 at a time take 35 MiB by the estimate, and 44 where a quarter more was measured: only 16 fit into 40."""
     plain, calibrated = planned(64, limit=40 * MIB), planned(64, limit=40 * MIB, ratio=1.25)
     assert (rungs(plain)[0], rungs(calibrated)[0]) == ((32, 2), (16, 4))
@@ -82,7 +82,7 @@ def test_that_what_measurements_teach_counts_and_is_said():
     assert said not in plain.warnings
 
 
-def test_that_accumulating_is_no_fallback_where_its_sums_cost_more_than_it_saves():
+def test_that_accumulation_is_not_a_fallback_if_its_sums_cost_more_than_it_saves():
     """Two samples take 3 MiB at once; one at a time takes 4."""
     assert rungs(planned(2)) == [(2, 1)]
 
@@ -112,7 +112,7 @@ def test_that_a_limit_of_the_users_counts():
     assert entry.environment == {"KERAS_BACKEND": "tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH": "false"}
 
 
-def test_that_a_device_that_can_not_carry_it_is_left_out_and_said():
+def test_that_a_device_that_does_not_fit_is_left_out_and_reported():
     request = PlanRequest(Setup(batch=64), (cpu_device(MIB), replace(cpu_device(), name="large")))
     memories = {setup: step_of(setup) for setup in needed_steps(request)}
     plan = plan_of(MODEL, Needs(memories), request, file="m", created=WHEN, versions={})

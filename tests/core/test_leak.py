@@ -28,7 +28,7 @@ def test_that_a_leak_is_seen_through_noise_and_its_slope_is_within_the_bounds():
     assert found.high_bytes - found.low_bytes < 100
 
 
-def test_that_noise_alone_is_no_leak():
+def test_that_noise_alone_is_not_a_leak():
     found = leak([MIB + 256 * (step % 7) for step in range(50)])
     assert found.verdict is Verdict.STEADY
     assert found.low_bytes < 0 < found.high_bytes
@@ -41,13 +41,13 @@ def test_that_chunks_that_waver_are_no_leak():
     assert found.verdict is not Verdict.GROWING
 
 
-def test_that_a_step_up_that_is_not_repeated_is_no_leak():
+def test_that_a_step_up_that_is_not_repeated_is_not_a_leak():
     found = leak([MIB] * 25 + [2 * MIB] * 25)
     assert found.bytes_per_step > 0
     assert found.verdict is Verdict.STEADY
 
 
-def test_that_what_shrinks_is_no_leak():
+def test_that_what_shrinks_is_not_a_leak():
     assert leak([MIB - 1000 * step for step in range(20)]).verdict is Verdict.STEADY
 
 
@@ -56,7 +56,7 @@ def test_that_few_steps_say_nothing(count):
     assert leak([MIB * step for step in range(count)]).verdict is Verdict.UNCLEAR
 
 
-def test_that_warming_up_is_not_held_against_a_run():
+def test_that_warm_up_steps_do_not_count_as_a_leak():
     assert leak([0, 3 * MIB] + [4 * MIB] * 6).verdict is Verdict.STEADY
 
 
@@ -72,7 +72,7 @@ def test_that_bounds_are_those_of_students_distribution():
     assert student_t(1000) == 1.96
 
 
-def test_that_of_several_devices_the_worst_is_told():
+def test_that_the_worst_of_several_devices_is_reported():
     steps = tuple(
         Step(n, 0.1, (StepMemory("GPU:0", 0, 9, 7), StepMemory("GPU:1", 0, 9, 7 + 512 * n))) for n in range(20)
     )

@@ -18,7 +18,7 @@ def test_that_a_value_goes_when_its_last_reader_has_run():
     assert story(step.trace()) == [+100, +10, -100, -10]
 
 
-def test_that_what_nobody_reads_goes_before_what_was_read():
+def test_that_unread_values_are_freed_before_read_ones():
     step = Step()
     a = step.make("A", size=100)
     step.make("B", a, size=10)
@@ -60,7 +60,7 @@ def test_that_who_has_read_already_does_not_stand_in_the_way():
     assert story(step.trace()) == [+100, -100]
 
 
-def test_that_the_first_input_that_is_free_is_taken_over():
+def test_that_the_first_free_input_buffer_is_reused():
     step = Step()
     a, b = step.make("A", size=100), step.make("B", size=100)
     c = step.make("Add", a, b, size=100, forward=(a, b))
@@ -93,7 +93,7 @@ def test_that_a_variable_updated_sparsely_is_read_by_copying_it():
     assert story(step.trace()) == [+100, -100]
 
 
-def test_that_a_variable_nobody_reads_is_updated_in_place():
+def test_that_an_unread_variable_is_updated_in_place():
     step = Step()
     w = step.variable(100)
     gradient = step.make("MatMul", step.read(w), size=100)
@@ -101,7 +101,7 @@ def test_that_a_variable_nobody_reads_is_updated_in_place():
     assert story(step.trace()) == [+100, -100]  # the gradient alone
 
 
-def test_that_a_variable_somebody_still_reads_is_copied_on_write():
+def test_that_a_variable_that_is_still_read_is_copied_on_write():
     """Weight decay at the start of a step: the forward pass holds the old weights."""
     step = Step()
     w = step.variable(100)
@@ -255,7 +255,7 @@ def test_that_live_bytes_grow_with_the_batch_by_each_buffers_own_line():
     assert [live_bytes(trace, batch) for batch in (1, 2, 64)] == [1104, 1204, 1000 + 6400 + 4]
 
 
-def test_that_the_move_of_the_peak_is_told():
+def test_that_the_move_of_the_peak_is_reported():
     step = Step()
     a = step.make("A", size=100)
     b = step.make("B", a, size=10)

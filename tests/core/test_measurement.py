@@ -62,7 +62,7 @@ def test_that_no_place_is_an_error(text):
         parse_place(text)
 
 
-def test_that_the_first_step_is_no_steady_one():
+def test_that_the_first_step_does_not_count_as_steady():
     found = measurement(run(900, 500, 600), run(950, 700, 400))
     assert found.peaks == {"GPU:0": (600, 700)}
     assert found.peak_bytes == 700
@@ -81,7 +81,7 @@ def test_that_speed_is_that_of_the_step_in_the_middle():
     assert found.samples_per_second == 128
 
 
-def test_that_energy_is_told_only_where_every_gpu_tells():
+def test_that_energy_is_reported_only_if_every_gpu_reports_it():
     both = (GpuUse("GPU:0", energy_joules=30.0), GpuUse("GPU:1", energy_joules=34.0))
     one = (GpuUse("GPU:0", energy_joules=30.0), GpuUse("GPU:1"))
     assert measurement(run(1, 1, gpus=both), batch=64, gpus=2).joules_per_sample == 1.0

@@ -40,11 +40,11 @@ def test_that_a_dataset_batched_twice_is_found(given, twice):
     assert "batched twice" in said or not twice
 
 
-def test_that_a_rank_that_only_looks_alike_is_no_double_batch():
+def test_that_a_similar_rank_is_not_taken_for_batching_twice():
     assert batching_warning([Tensor("x", (None, 10, 20))], [Tensor("x", (None, 5))]) == ""
 
 
-def test_that_arrays_that_would_be_copied_whole_are_said():
+def test_that_arrays_that_would_be_copied_whole_cause_a_warning():
     assert "_EagerConst" in copied_whole_warning(5 * GIB, 20 * GIB)
     assert copied_whole_warning(GIB, 20 * GIB) == ""
     assert copied_whole_warning(5 * GIB, None) == ""

@@ -35,11 +35,11 @@ def test_that_a_price_of_today_counts_more_than_a_lower_one_of_last_year():
     assert cheapest((), TODAY) is None
 
 
-def test_that_what_nobody_has_priced_costs_nothing_known():
+def test_that_an_option_without_a_price_has_an_unknown_cost():
     assert hourly(card(), 4, TODAY) is None
     assert purchase(card(), 4, TODAY) is None
 
 
-def test_that_a_day_that_is_none_is_none():
+def test_that_an_invalid_date_is_none():
     assert [day_of(text) for text in ("2026-02-31", "", None)] == [None, None, None]
     assert day_of("2026-02") == date(2026, 2, 1)

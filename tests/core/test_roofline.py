@@ -73,7 +73,7 @@ def test_that_peaks_are_dense_and_of_the_precision():
     assert rate(find_device("RTX 3090"), Precision.FLOAT32).flops_per_second > 30 * TERA
 
 
-def test_that_a_figure_nobody_has_told_is_not_made_up():
+def test_that_an_unknown_figure_is_not_invented():
     assert rate(card(tflops=Tflops()), Precision.FLOAT32) is None
     assert rate(card(), Precision.FLOAT64) is None
     unsure = rate(find_device("A10G"), Precision.MIXED_FLOAT16)  # three published figures disagree

@@ -143,6 +143,6 @@ def test_that_the_cpu_has_nothing_outside_and_only_the_limit_it_is_given():
     assert outside_bytes(cpu_device(), 4) == NOTHING
 
 
-def test_that_a_card_whose_memory_nobody_knows_is_an_error_and_not_zero():
+def test_that_a_card_of_unknown_memory_is_an_error_and_not_zero():
     with pytest.raises(DeviceError, match=r"How much memory NVIDIA X1 reports is not known: give it as a size"):
         allocator_limit_bytes(Device("NVIDIA X1", Segment.DATACENTER))

@@ -31,13 +31,13 @@ def test_that_an_optimizer_is_written_as_it_is_read():
 
 
 @pytest.mark.parametrize("text", ["", "  ", ":momentum=0.9"])
-def test_that_no_name_is_no_optimizer(text):
+def test_that_an_optimizer_needs_a_name(text):
     with pytest.raises(SetupError, match=r'does not name an optimizer: expected a name as in "adam"'):
         parse_optimizer(text)
 
 
 @pytest.mark.parametrize("pair", ["momentum", "momentum=", "=0.9"])
-def test_that_an_option_that_is_none_is_named(pair):
+def test_that_an_invalid_option_is_named(pair):
     with pytest.raises(SetupError, match=rf'"{pair}" in optimizer "sgd:{pair}" is not an option: expected name=value'):
         parse_optimizer(f"sgd:{pair}")
 
@@ -46,7 +46,7 @@ def test_that_an_option_that_is_none_is_named(pair):
     ("batch", "gpus", "accumulate", "share"),
     [(32, 1, 1, 32), (32, 4, 1, 8), (32, 4, 2, 4), (33, 4, 2, 5), (8, 8, 1, 1)],
 )
-def test_that_the_batch_is_shared_out_over_gpus_and_steps_and_the_largest_share_counts(batch, gpus, accumulate, share):
+def test_that_the_batch_is_divided_among_gpus_and_steps_and_the_largest_share_counts(batch, gpus, accumulate, share):
     assert Setup(batch=batch, gpus=gpus, accumulate=accumulate).per_gpu_batch == share
 
 

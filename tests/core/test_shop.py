@@ -61,7 +61,7 @@ def test_that_a_refusal_says_what_is_needed_and_what_is_given():
     assert nearest.gpus == 2
 
 
-def test_that_what_is_nearest_to_fitting_is_told_first():
+def test_that_what_is_nearest_to_fitting_is_listed_first():
     small, middling = card("NVIDIA Small", 8), card("NVIDIA Middling", 16)
     offers = offered(wanted(300, counts=(1,)), small, middling, card("NVIDIA Large", 80))
     assert [refusal.device.name for refusal in offers.why_not()] == ["NVIDIA Middling", "NVIDIA Small"]
@@ -73,7 +73,7 @@ def test_that_the_largest_batch_is_of_all_gpus():
     assert [option.largest_batch for option in offered(wanted(4, counts=(1, 4)), CARD).options] == [each, 4 * each]
 
 
-def test_that_what_measurements_teach_of_a_device_counts_for_it_and_is_said():
+def test_that_a_calibrated_device_uses_its_calibration_and_says_so():
     """200 samples take 20.5 GiB of the 21.9 by the estimate, and a tenth more where that was measured."""
     other, want = card("NVIDIA X2"), wanted(200, counts=(1,))
     calibration = Calibration(
@@ -152,7 +152,7 @@ def test_that_without_leave_nothing_is_accumulated():
     assert offered(wanted(1700, counts=(1,), most_accumulate=8), CARD).options == ()  # nine would be needed
 
 
-def test_that_a_refusal_tells_what_the_most_steps_would_need():
+def test_that_a_refusal_says_what_the_most_steps_would_need():
     (refusal,) = offered(wanted(4000, counts=(1,), most_accumulate=8), CARD).refusals
     assert refusal.sentence == "needs 50.3 GiB per GPU (float32, 500 each in 8 steps), X1 gives 21.9 GiB"
 

@@ -96,7 +96,7 @@ def test_that_only_anchors_are_replayed():
     assert sorted(point.batch for point in memory.points) == list(anchors(100))
 
 
-def test_that_a_point_that_is_known_is_not_worked_out_again():
+def test_that_a_known_point_is_not_computed_again():
     memory = straight()
     known = [memory.point(4)]
     other = Memory(bent().trace, ON_GPU, known)
@@ -133,7 +133,7 @@ def test_that_the_largest_batch_fits_and_one_more_does_not(slope, limit_bytes):
     assert found.power_of_2 <= found.batch <= 2 * found.power_of_2
 
 
-def test_that_a_bend_is_no_trap():
+def test_that_a_bend_is_not_a_trap():
     limit = WEIGHTS + CONSTANTS + 60 * MIB
     assert largest_of(bent(), limit).batch == 60
     assert largest_of(bent(), WEIGHTS + CONSTANTS + 49 * MIB) == LargestBatch(0, 0, 0)

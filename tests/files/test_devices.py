@@ -108,7 +108,7 @@ def test_that_an_l40_is_derived_like_the_l40s_reports():
     assert OWN.find("L40").total_bytes == 46056 * MIB
 
 
-def test_that_a_card_nobody_has_seen_has_no_total():
+def test_that_a_card_of_unknown_memory_has_no_total():
     assert OWN.find("GB300").total_bytes is None
 
 
@@ -200,7 +200,7 @@ def test_that_a_size_is_a_device():
 
 
 @pytest.mark.parametrize("text", ["24GiB:8", "24GiB:x", "cpu:much", "cpu:", "24 elephants", "-1GiB"])
-def test_that_a_size_that_is_none_is_told(text):
+def test_that_an_invalid_size_is_reported(text):
     with pytest.raises(PlannerError, match=r"\.$"):
         find_device(text)
 
@@ -232,7 +232,7 @@ def test_that_slices_follow_the_users_file(users):
     assert load_catalogue(users({"name": "X", "fp32_tflops": 8, "mig": mig})).find("X MIG h").tflops.float32 == 4
 
 
-def test_that_no_users_file_is_no_error(tmp_path):
+def test_that_a_missing_user_file_is_not_an_error(tmp_path):
     assert len(load_catalogue(tmp_path / "none.json").devices) == len(OWN.devices)
 
 
@@ -249,7 +249,7 @@ def test_that_no_users_file_is_no_error(tmp_path):
         ({"total_mib": 1}, "name"),
     ],
 )
-def test_that_a_slip_in_the_users_file_is_a_sentence_that_names_it(users, entry, why):
+def test_that_a_mistake_in_the_users_file_is_named_in_a_sentence(users, entry, why):
     path = users(entry)
     with pytest.raises(DeviceError, match=rf"can't be used: .*{why}.*\. Fix or remove the file\.") as told:
         load_catalogue(path)
@@ -261,19 +261,19 @@ def test_that_a_file_of_a_newer_version_says_so(users):
         load_catalogue(users({"name": "X", "qubits": 7}, version=2))
 
 
-def test_that_a_name_given_twice_is_told(users):
+def test_that_a_duplicate_name_is_reported(users):
     with pytest.raises(DeviceError, match="names 'x' twice"):
         load_catalogue(users({"name": "X"}, {"name": "x"}))
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"[" * 100_000, b" " * (5 << 20)])
-def test_that_a_broken_file_is_told(tmp_path, content):
+def test_that_a_broken_file_is_reported(tmp_path, content):
     path = tmp_path / "devices.json"
     path.write_bytes(content)
     with pytest.raises(DeviceError, match="can't be used"):
         load_catalogue(path)
 
 
-def test_that_a_folder_in_place_of_the_file_is_told(tmp_path):
+def test_that_a_folder_in_place_of_the_file_is_reported(tmp_path):
     with pytest.raises(DeviceError, match="can't be used"):
         load_catalogue(tmp_path)

@@ -39,7 +39,7 @@ MEASURED = Measurement(
 )
 
 
-def test_that_a_measurement_comes_back_as_it_was(tmp_path):
+def test_that_a_measurement_survives_a_round_trip(tmp_path):
     file = tmp_path / "result.json"
     write_measurement(file, MEASURED)
     assert read_measurement(file) == MEASURED
@@ -69,7 +69,7 @@ def test_that_a_summary_says_what_a_program_looks_for():
         (b'{"format": "plimsoll measurement", "version": 1, "summary": {}}', "not a measurement that can be read"),
     ],
 )
-def test_that_no_measurement_is_refused_with_a_sentence(tmp_path, content, words):
+def test_that_an_invalid_measurement_is_refused_with_a_sentence(tmp_path, content, words):
     file = tmp_path / "result.json"
     file.write_bytes(content)
     with pytest.raises(PlannerError, match=words):
@@ -118,8 +118,8 @@ VERSIONS = {"tensorflow": "2.21.0", "keras": "3.15.1"}
 ABOUT = {**VERSIONS, "driver": None, "xla": False}
 
 
-def test_that_what_was_learnt_is_found_for_its_device_and_these_versions(tmp_path):
-    store = Calibrations(tmp_path / "learnt")
+def test_that_calibrations_are_found_for_their_device_and_versions(tmp_path):
+    store = Calibrations(tmp_path / "calibrations")
     assert store.all() == ()
     assert store.find("NVIDIA L4", xla=False, versions=VERSIONS) is None
     store.add(SAMPLE, device="NVIDIA L4", **ABOUT)
@@ -133,7 +133,7 @@ def test_that_what_was_learnt_is_found_for_its_device_and_these_versions(tmp_pat
     assert len(store.all()) == 2
 
 
-def test_that_what_was_learnt_is_forgotten(tmp_path):
+def test_that_calibrations_can_be_deleted(tmp_path):
     store = Calibrations(tmp_path)
     for device in ("NVIDIA L4", "NVIDIA T4"):
         store.add(SAMPLE, device=device, **ABOUT)
@@ -143,7 +143,7 @@ def test_that_what_was_learnt_is_forgotten(tmp_path):
     assert list(tmp_path.glob("*.json")) == []
 
 
-def test_that_what_was_learnt_goes_to_another_machine(tmp_path):
+def test_that_calibrations_move_to_another_machine(tmp_path):
     here, there, file = Calibrations(tmp_path / "a"), Calibrations(tmp_path / "b"), tmp_path / "out.json"
     here.add(SAMPLE, device="NVIDIA L4", **ABOUT)
     there.add(replace(SAMPLE, model_sha256="theirs"), device="NVIDIA L4", **ABOUT)
@@ -156,7 +156,7 @@ def test_that_what_was_learnt_goes_to_another_machine(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b'{"calibrations": [], "format": "x"}', b'{"calibrations": [], "version": 9}']
 )
-def test_that_what_is_no_calibration_is_refused_and_in_the_folder_passed_over(tmp_path, content):
+def test_that_an_invalid_calibration_file_is_refused_and_skipped_in_the_folder(tmp_path, content):
     (tmp_path / "broken.json").write_bytes(content)
     store = Calibrations(tmp_path)
     assert store.all() == ()
@@ -176,7 +176,7 @@ def test_that_a_search_is_remembered_until_it_is_over(tmp_path):
     assert file.read() == ()
 
 
-def test_that_a_search_that_can_not_be_remembered_goes_on(tmp_path):
+def test_that_a_search_that_can_not_be_saved_continues(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     file = SearchFile("model", folder=blocked)

@@ -57,7 +57,7 @@ def test_that_a_measurement_of_something_else_is_refused(measured):
         measured_speeds(measured("some CPU", Place()), MODEL, OWN)
 
 
-def test_that_no_measurement_is_told(tmp_path):
+def test_that_a_missing_measurement_is_reported(tmp_path):
     assert measured_speeds([], MODEL, OWN) == {}
     with pytest.raises(PlannerError):
         measured_speeds([tmp_path / "none.json"], MODEL, OWN)

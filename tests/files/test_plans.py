@@ -116,7 +116,7 @@ def test_that_a_file_cut_at_any_byte_is_answered_with_a_sentence():
     assert sentence_of(whole) == ""
 
 
-def test_that_any_field_left_out_is_said_or_has_a_default():
+def test_that_any_missing_field_is_reported_or_has_a_default():
     required = {"warnings", "growth", "limit_bytes", "allocator"}  # these have a default
     for path in PLACES:
         said = sentence_of(json.dumps(changed(TREE, path)).encode())
@@ -159,7 +159,7 @@ def test_that_any_value_in_any_place_is_taken_or_said(place, value):
 
 @settings(max_examples=200, deadline=None)
 @given(place=st.sampled_from(PLACES), name=st.text(max_size=20))
-def test_that_a_name_nobody_knows_is_said(place, name):
+def test_that_an_unknown_name_is_reported(place, name):
     tree = changed(TREE, place, rename=name)
     if isinstance(place[-1], str) and name != place[-1] and not _free(place):
         assert sentence_of(json.dumps(tree).encode())
@@ -193,7 +193,7 @@ def test_that_bytes_put_into_a_plan_make_no_traceback(at, more):
         (b"{" + b" " * (5 << 20) + b"}", "more than"),
     ],
 )
-def test_that_what_is_no_plan_at_all_is_said(data, expected):
+def test_that_a_file_that_is_not_a_plan_is_refused(data, expected):
     assert expected in sentence_of(data)
 
 
@@ -223,7 +223,7 @@ def test_that_a_plan_of_a_newer_version_says_what_to_do():
         (("devices", 0, "memory"), {"growth": True, "limit_bytes": 5}, "either a limit or growth"),
     ],
 )
-def test_that_what_can_not_be_meant_is_said_with_its_place(path, value, expected):
+def test_that_an_impossible_value_is_reported_with_its_place(path, value, expected):
     assert expected in sentence_of(json.dumps(changed(TREE, path, value)).encode())
 
 
@@ -242,16 +242,16 @@ def test_that_what_can_not_be_meant_is_said_with_its_place(path, value, expected
         (("devices", 1, "memory", "limit"), 5, "devices[1].memory.limit: unknown field, expected one of growth"),
     ],
 )
-def test_that_a_value_of_another_kind_is_said_with_its_place(path, value, expected):
+def test_that_a_value_of_the_wrong_type_is_reported_with_its_place(path, value, expected):
     assert expected in sentence_of(json.dumps(changed(TREE, path, value)).encode())
 
 
-def test_that_a_name_given_twice_is_said_with_its_place():
+def test_that_a_duplicate_name_is_reported_with_its_place():
     once, twice = b'"gpus": 2', b'"gpus": 2, "gpus": 4'
     assert "devices[0].gpus is given twice" in sentence_of(NEWEST.replace(once, twice, 1))
 
 
-def test_that_a_file_that_is_not_there_or_no_file_is_said(tmp_path):
+def test_that_a_missing_file_or_a_folder_is_reported(tmp_path):
     for path in (tmp_path / "none.json", tmp_path, "nul\0.json"):
         with pytest.raises(PlanError, match=r"\.$"):
             read_plan(path)

@@ -30,7 +30,7 @@ def take_over(tmp_path):
     return take
 
 
-def test_that_prices_an_hour_and_to_buy_are_taken_over(take_over):
+def test_that_prices_per_hour_and_to_buy_are_imported(take_over):
     found = take_over(
         "device,usd_per_hour,usd,provider,date,note\n"
         "NVIDIA L4,0.11,,our cloud,2026-11-02,\n"
@@ -87,7 +87,7 @@ def test_that_what_the_user_s_file_said_before_stays(take_over):
         ("\x00\x01", "must be a header|not a CSV"),
     ],
 )
-def test_that_a_slip_is_told_and_nothing_is_taken_over(take_over, text, why):
+def test_that_a_mistake_is_reported_and_nothing_is_imported(take_over, text, why):
     with pytest.raises(DeviceError, match=why):
         take_over(text)
     assert not take_over.users.exists()
@@ -99,7 +99,7 @@ def test_that_one_wrong_line_keeps_all_others_out(take_over):
     assert not take_over.users.exists()
 
 
-def test_that_a_file_that_is_not_there_is_told(tmp_path):
+def test_that_a_missing_file_is_reported(tmp_path):
     with pytest.raises(DeviceError, match="can't be read"):
         read_prices(tmp_path / "none.csv", OWN)
     with pytest.raises(DeviceError, match="can't be read"):

@@ -100,7 +100,7 @@ def test_that_a_fault_or_a_kill_at_any_call_of_any_write_leaves_the_old_file_or_
     assert cases > 80
 
 
-def test_that_a_disk_that_is_full_is_told_and_the_old_files_stay(full_disk: Path):
+def test_that_a_full_disk_is_reported_and_the_old_files_stay(full_disk: Path):
     for kind in KINDS.values():
         assert kind.write(full_disk, 1) == ""
         filler = full_disk / "filler"
@@ -116,7 +116,7 @@ def test_that_a_disk_that_is_full_is_told_and_the_old_files_stay(full_disk: Path
             subprocess.run(["rm", "-rf", file], check=True)
 
 
-def test_that_a_file_larger_than_allowed_is_told_and_the_old_one_stays(tmp_path: Path):
+def test_that_a_file_larger_than_allowed_is_reported_and_the_old_one_stays(tmp_path: Path):
     file = tmp_path / "file"
     write_atomically(file, b"old")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -149,7 +149,7 @@ def test_that_what_a_killed_process_left_goes_and_what_a_living_one_writes_stays
     alive.communicate("\n")
 
 
-def test_that_a_file_swept_before_it_was_locked_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_that_a_file_removed_before_it_was_locked_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     lock, swept = writing._lock, []
 
     def sweep_first(descriptor: int, how: int = 0) -> bool:
@@ -182,7 +182,7 @@ def _umask() -> int:
     return mask
 
 
-def test_that_what_is_no_file_is_written_to_and_never_replaced(tmp_path: Path):
+def test_that_special_files_are_written_to_and_never_replaced(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = started("import sys; print(open(sys.argv[1]).read(), end='')", pipe)
@@ -215,7 +215,7 @@ def test_that_a_name_that_is_not_utf8_is_written(tmp_path: Path):
         assert kind.read(tmp_path / name) == 1
 
 
-def test_that_what_can_t_be_kept_is_told_once(tmp_path: Path):
+def test_that_what_can_t_be_saved_is_reported_once(tmp_path: Path):
     (tmp_path / "file").touch()
     for _ in range(3):
         assert not keep(tmp_path / "file" / "cache" / "entry", b"")
@@ -252,11 +252,11 @@ def together(code: str, *arguments: tuple[object, ...]) -> None:
         assert process.returncode == 0
 
 
-def test_that_no_calibration_is_lost_when_three_processes_learn(tmp_path: Path):
+def test_that_no_calibration_is_lost_when_three_processes_add_one(tmp_path: Path):
     together(ADD, *((tmp_path, name, 20) for name in "abc"))
     (found,) = Calibrations(tmp_path).all()
-    learnt = {sample.model_sha256 for sample in found.samples}
-    assert learnt == {f"{name} {number}" for name in "abc" for number in range(20)}
+    known = {sample.model_sha256 for sample in found.samples}
+    assert known == {f"{name} {number}" for name in "abc" for number in range(20)}
 
 
 WRITE = """
@@ -297,7 +297,7 @@ def test_that_files_opened_in_several_windows_are_all_recent(tmp_path: Path):
     assert recent[6:] == ("/old/8", "/old/7", "/old/6")
 
 
-def test_that_a_process_that_hangs_while_it_writes_holds_nobody_up_for_ever(tmp_path: Path):
+def test_that_a_process_that_hangs_while_writing_does_not_block_others_forever(tmp_path: Path):
     code = "import sys\nfrom pathlib import Path\nfrom planner_app.files.writing import alone\n"
     code += "with alone(Path(sys.argv[1])):\n print(1, flush=True)\n input()"
     other = started(code, tmp_path)

@@ -49,9 +49,9 @@ class Kind:
     read: Callable[[Path], int]
 
 
-def _told(deed: Callable[[], object]) -> str:
+def _told(action: Callable[[], object]) -> str:
     try:
-        deed()
+        action()
     except PlannerError as error:
         return str(error)
     return ""
@@ -91,11 +91,11 @@ def read_measured(folder: Path) -> int:
 
 def learn(folder: Path, number: int) -> str:
     sample = replace(SAMPLE, model=str(number))
-    return _told(lambda: Calibrations(folder / "learnt").add(sample, device=DEVICE, **ABOUT))  # type: ignore[arg-type]
+    return _told(lambda: Calibrations(folder / "calibrations").add(sample, device=DEVICE, **ABOUT))  # type: ignore[arg-type]
 
 
 def read_learnt(folder: Path) -> int:
-    store = Calibrations(folder / "learnt")
+    store = Calibrations(folder / "calibrations")
     found = store.find(DEVICE, xla=False, versions=VERSIONS)
     assert found is not None or not list(store.folder.glob("*.json")), "a calibration that can't be read"
     return int(found.samples[-1].model) if found else -1
@@ -103,11 +103,11 @@ def read_learnt(folder: Path) -> int:
 
 def export_learnt(folder: Path, number: int) -> str:
     told = learn(folder, number)
-    return told or _told(lambda: Calibrations(folder / "learnt").export(folder / "learnt.json"))
+    return told or _told(lambda: Calibrations(folder / "calibrations").export(folder / "calibrations.json"))
 
 
 def read_exported(folder: Path) -> int:
-    if not (file := folder / "learnt.json").exists():
+    if not (file := folder / "calibrations.json").exists():
         return -1
     (found,) = calibrations._read(file)
     return int(found.samples[-1].model)

@@ -92,7 +92,7 @@ def test_that_a_larger_gpu_is_applied_as_the_device(
     assert session.choice.setup.batch == TOO_MUCH
 
 
-def test_that_the_list_keeps_up_while_it_costs_no_trace_and_says_so_when_it_does(
+def test_that_the_list_updates_while_no_trace_is_needed_and_says_so_otherwise(
     session: Session, advised: Advice, panel: AdvicePresenter, view: AdviceView
 ):
     session.choose_setup(batch=TOO_MUCH + 64)

@@ -131,7 +131,7 @@ def test_that_a_right_click_on_the_chart_offers_to_save_it(app: App):
     menu.close()
 
 
-def test_that_a_file_that_is_no_model_is_said_where_the_user_looks(app: App, tmp_path: Path):
+def test_that_a_file_that_is_not_a_model_is_reported_where_the_user_looks(app: App, tmp_path: Path):
     broken = tmp_path / "broken.keras"
     broken.write_bytes(b"not a model")
     app.open(str(broken))
@@ -149,7 +149,7 @@ def test_that_a_name_is_text_and_never_markup(app: App, tmp_path: Path):
     assert shown and {label.textFormat() for label in shown} == {Qt.TextFormat.PlainText}
 
 
-def test_that_a_worker_that_dies_is_a_sentence_and_the_rest_goes_on(children, app: App):
+def test_that_a_worker_that_dies_is_a_sentence_and_the_rest_keeps_working(children, app: App):
     app.open_demo()
     wait(lambda: app.session.opened is not None)
     app.session.choose_setup(precision=Precision.FLOAT64)

@@ -107,7 +107,7 @@ def test_that_the_legend_hides_lines(chart: ChartPresenter, view: ChartView):
     assert sorted(hidden) == [(Precision.FLOAT32, 2), (Precision.MIXED_FLOAT16, 2)]
 
 
-def test_that_a_line_that_is_not_wanted_any_more_is_off_the_chart(
+def test_that_a_line_that_is_no_longer_needed_leaves_the_chart(
     session: Session, chart: ChartPresenter, view: ChartView
 ):
     def drawn() -> int:

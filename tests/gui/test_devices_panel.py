@@ -125,7 +125,7 @@ def test_that_a_check_draws_a_device_s_capacity(session: Session, panel: Devices
     assert find_device("A10") in session.choice.devices
 
 
-def test_that_the_last_device_stays_and_that_is_said(session: Session, panel: DevicesPresenter, view: DevicesView):
+def test_that_the_last_device_stays_with_a_message(session: Session, panel: DevicesPresenter, view: DevicesView):
     click(view, at(view, "On the chart", "L4"))
     assert session.choice.devices == (find_device("NVIDIA L4"),)
     assert view.message.text() == KEEPS_ONE and view.message.isVisible()
@@ -164,7 +164,7 @@ def test_that_a_size_is_a_device(session: Session, panel: DevicesPresenter, view
 
 
 @pytest.mark.parametrize("text", ["24", "0GiB", "abacus", "cpu:lots", "a100"])
-def test_that_what_is_no_device_gets_a_sentence_below_the_field(
+def test_that_an_unknown_device_gets_a_sentence_below_the_field(
     session: Session, panel: DevicesPresenter, view: DevicesView, text: str
 ):
     before = session.choice
@@ -177,7 +177,7 @@ def test_that_what_is_no_device_gets_a_sentence_below_the_field(
     assert not view.message.isVisible()
 
 
-def test_that_a_batch_on_its_way_touches_nothing_here(session: Session, panel: DevicesPresenter):
+def test_that_a_moving_batch_slider_changes_nothing_here(session: Session, panel: DevicesPresenter):
     before = panel.rows
     session.choose_setup(batch=48)
     assert panel.rows is before

@@ -99,7 +99,7 @@ def _filled_in(session: Session, panel: DoctorPresenter, view: DoctorView) -> No
     assert panel.values.stale and view.compare.isVisible()
 
 
-def test_that_a_file_is_read_in_the_background_and_the_window_goes_on(
+def test_that_a_file_is_read_in_the_background_while_the_window_responds(
     panel: DoctorPresenter, view: DoctorView, tmp_path: Path
 ):
     path = tmp_path / "train.log"

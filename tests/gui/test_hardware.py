@@ -123,7 +123,7 @@ def test_that_filters_thin_out_what_is_listed(session: Session, panel: HardwareP
         assert option.watts is not None and option.watts <= 2000
 
 
-def test_that_who_is_not_listed_is_told_why(panel: HardwarePresenter, view: HardwareView):
+def test_that_devices_that_are_not_listed_have_a_reason(panel: HardwarePresenter, view: HardwareView):
     reasons = dict(panel.values.reasons)
     assert "kernels" in reasons["K80"]
     choose(view.filters.segment, Segment.EDGE)

@@ -87,7 +87,7 @@ def test_that_accumulation_counts(session: Session, panel: LargestPresenter):
         assert (cell.per_gpu_batch, cell.batch) == (expected, expected * cell.gpus * 4)
 
 
-def test_that_what_does_not_fit_is_said_in_words(session: Session, panel: LargestPresenter, view: LargestView):
+def test_that_what_does_not_fit_is_reported_in_words(session: Session, panel: LargestPresenter, view: LargestView):
     draw(session, panel, TINY)
     found = [cell for cell in cells(panel) if cell.device == TINY and cell.state is State.NEVER]
     assert found and {cell.text for cell in found} == {"does not fit"}
@@ -137,7 +137,7 @@ def test_that_without_a_limit_no_batch_is_the_largest(session: Session, panel: L
     assert {cell.state for cell in on_cpu} <= {State.UNTRACED, State.UNLIMITED}
 
 
-def test_that_a_batch_on_its_way_touches_nothing_here(session: Session, panel: LargestPresenter):
+def test_that_a_moving_batch_slider_changes_nothing_here(session: Session, panel: LargestPresenter):
     before = panel.values
     session.choose_setup(batch=48)
     assert panel.values is before
@@ -152,7 +152,7 @@ def test_that_a_hidden_panel_asks_for_nothing(session: Session, panel: LargestPr
     assert panel.values.devices == (L4, T4)
 
 
-def test_that_cells_can_be_heard(panel: LargestPresenter, view: LargestView):
+def test_that_cells_have_text_for_screen_readers(panel: LargestPresenter, view: LargestView):
     index = view.table.cells.index(0, 1)
     spoken = view.table.cells.data(index, Qt.ItemDataRole.AccessibleTextRole)
     cell = view.table.cells.cell(index)

@@ -75,7 +75,7 @@ def test_that_the_plan_in_view_is_the_one_that_the_core_makes(
     take_pictures(view, "plan", lambda theme: [theme.good, theme.bad])
 
 
-def test_that_a_plan_heeds_what_measurements_taught(session: Session, panel: PlanPresenter):
+def test_that_a_plan_uses_calibrations(session: Session, panel: PlanPresenter):
     session.choose_setup(batch=96)
     alone = planned(session, panel)
     device = session.choice.device.name
@@ -153,7 +153,7 @@ def test_that_a_plan_for_every_device_on_the_chart_has_an_entry_for_each(
 
 
 @pytest.mark.parametrize(("text", "sentence"), [("no plan at all", "demo.json"), ('{"schema_version": 99}', "99")])
-def test_that_a_file_that_is_no_plan_is_a_sentence_and_changes_nothing(
+def test_that_a_file_that_is_not_a_plan_is_a_sentence_and_changes_nothing(
     session: Session, panel: PlanPresenter, view: PlanView, tmp_path: Path, text: str, sentence: str
 ):
     before = session.choice

@@ -33,7 +33,7 @@ def type_into(field: QWidget, text: str) -> None:
     QTest.keyClick(field, Qt.Key.Key_Return)
 
 
-def test_that_how_a_batch_is_shared_out_is_said():
+def test_that_the_division_of_a_batch_is_shown():
     assert each_text(Setup(batch=64)) == "The whole batch at once, on one GPU."
     assert each_text(Setup(batch=64, gpus=2, accumulate=4)).startswith("8 at a time on each GPU, divided among 2 GPUs")
 
@@ -43,7 +43,7 @@ def test_that_a_batch_typed_in_is_chosen(session: Session, view: SetupView):
     assert session.choice.setup.batch == 96
 
 
-def test_that_a_slider_on_its_way_is_undone_as_one(session: Session, view: SetupView):
+def test_that_a_slider_move_is_undone_as_one_change(session: Session, view: SetupView):
     before = session.choice.setup.batch
     for place in (10, 12, 14, 16):
         view.slider.setValue(place)
@@ -62,7 +62,7 @@ def test_that_more_gpus_than_samples_grow_the_batch(session: Session, view: Setu
     assert (session.choice.setup.gpus, session.choice.setup.batch) == (4, 4)
 
 
-def test_that_what_auto_means_is_said(session: Session, view: SetupView):
+def test_that_the_meaning_of_auto_is_shown(session: Session, view: SetupView):
     assert "on" in view.jit_note.text()
     view.gpus.setValue(2)
     assert "several GPUs" in view.jit_note.text()
@@ -78,7 +78,7 @@ def test_that_a_wrong_optimizer_is_a_sentence_and_changes_nothing(session: Sessi
     assert "expected name=value" in view.trouble.text() and view.trouble.isVisible()
 
 
-def test_that_an_optimizer_nobody_knows_is_said_where_it_was_chosen(session: Session, view: SetupView):
+def test_that_an_unknown_optimizer_is_reported_where_it_was_chosen(session: Session, view: SetupView):
     view.optimizer_changed.emit("adamant")
     wait(lambda: "adamant" in view.trouble.text())
 
@@ -100,7 +100,7 @@ def test_that_the_precision_looked_at_stays_on_the_chart(session: Session, view:
     assert session.choice.precisions == (Precision.FLOAT32,)
 
 
-def test_that_leaving_a_field_without_a_change_is_no_change(session: Session, view: SetupView):
+def test_that_leaving_a_field_unchanged_is_not_a_change(session: Session, view: SetupView):
     for field in (view.freeze, view.counts, view.optimizer.lineEdit(), view.loss.lineEdit()):
         field.editingFinished.emit()
     assert not session.can_undo

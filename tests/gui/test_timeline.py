@@ -132,7 +132,7 @@ def test_that_the_card_says_operation_layer_and_terms(panel: TimelinePresenter, 
     assert view.plot._at == course.stack.peak - 1
 
 
-def test_that_while_another_batch_is_worked_out_the_last_picture_stays(session: Session, panel: TimelinePresenter):
+def test_that_the_last_picture_stays_while_another_batch_is_computed(session: Session, panel: TimelinePresenter):
     before = course_of(panel)
     session.choose_setup(batch=140)
     assert panel.values.course is before and panel.values.note

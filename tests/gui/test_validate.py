@@ -49,7 +49,7 @@ def test_that_a_series_of_batches_is_read_and_refused():
         wanted(kind=Kind.SERIES, batches="many").setups(Setup(batch=1))
 
 
-def test_that_a_measured_setup_stands_beside_its_estimate_and_on_the_chart(
+def test_that_a_measured_setup_is_shown_next_to_its_estimate_and_on_the_chart(
     session: Session, panel: ValidatePresenter, view: ValidateView, tmp_path: Path, take_pictures: Callable
 ):
     view.run.click()
@@ -119,7 +119,7 @@ def test_that_a_cancelled_measurement_ends_at_once_and_leaves_the_panel_ready(
         ("cpu", "", Kind.LARGEST, "enter one, as in 8GiB"),
     ],
 )
-def test_that_what_makes_no_sense_is_said_beside_the_button(
+def test_that_invalid_input_is_reported_next_to_the_button(
     panel: ValidatePresenter, view: ValidateView, place: str, limit: str, kind: Kind, sentence: str
 ):
     view.place.setCurrentText(place)

@@ -1,4 +1,4 @@
-"""What the tests ask their children: `Do(what="spin")` runs `spin` of deeds.py in a real worker."""
+"""What the tests ask their children: `Do(what="spin")` runs `spin` of handlers.py in a real worker."""
 
 import sys
 import time

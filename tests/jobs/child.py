@@ -1,4 +1,4 @@
-"""A real worker, with the deeds of deeds.py in place of the real handlers. With "without" and names of layers of the
+"""A real worker, with the handlers of handlers.py in place of the real ones. With "without" and names of layers of the
 sandbox: on a system that lacks them; with "pretending": on one that says it has them and has not."""
 
 import errno
@@ -12,7 +12,7 @@ from planner_app.worker.serve import serve
 
 class AnyDeed(dict[str, str]):
     def __missing__(self, name: str) -> str:
-        return "deeds:do"
+        return "handlers:do"
 
 
 def absent(*_, **__):

@@ -66,7 +66,7 @@ def test_that_each_job_has_a_fresh_child(ask):
     assert len(processes) == 3
 
 
-def test_that_what_a_layer_prints_is_no_event(ask):
+def test_that_what_a_layer_prints_is_not_an_event(ask):
     assert bytes(ask("prints")[-1].result) == b'"real"'
 
 
@@ -86,20 +86,20 @@ def test_that_a_sentence_for_the_user_arrives_with_its_class_and_detail():
 def test_that_any_other_exception_is_one_sentence_with_the_traceback_as_detail(ask):
     failed = ask("fails")[-1]
     assert (failed.error, failed.reason) == ("WorkerError", "The worker failed with ValueError: first line ?")
-    assert "deeds.py" in failed.detail
+    assert "handlers.py" in failed.detail
     assert "second line" in failed.detail
 
 
 @pytest.mark.parametrize(
-    ("deed", "reason"),
+    ("action", "reason"),
     [
         ("exits", "The worker failed with SystemExit: 3"),
         ("lacks_memory", "The worker ran out of memory (MemoryError)."),
         ("answers_nonsense", "The worker failed with TypeError: Encoding objects of type object is unsupported"),
     ],
 )
-def test_that_odd_ends_of_a_handler_are_told(ask, deed, reason):
-    assert ask(deed)[-1].reason == reason
+def test_that_unusual_ends_of_a_handler_are_reported(ask, action, reason):
+    assert ask(action)[-1].reason == reason
 
 
 def test_that_a_missing_tensorflow_says_what_to_install(ask):
@@ -111,7 +111,7 @@ def test_that_an_answer_of_another_type_is_an_error():
         result_of(Job(Do(what="prints"), command=COMMAND), int)
 
 
-def test_that_an_error_nobody_knows_is_the_workers():
+def test_that_an_unknown_error_is_a_worker_error():
     for name in ("Unheard", "PlannerError.x", "__name__"):
         assert type(error_of(Failed(error=name, reason="x"))) is WorkerError
 
@@ -139,13 +139,13 @@ def test_that_thirty_jobs_leave_nothing_behind(ask):
     # conftest counts processes, pipes and folders after every test
 
 
-@pytest.mark.parametrize("deed", ["sleeps", "ignores_sigterm", "holds_the_lock"])
-def test_that_a_child_dies_with_its_parent_and_its_folder_is_found(tmp_path, monkeypatch, deed):
+@pytest.mark.parametrize("action", ["sleeps", "ignores_sigterm", "holds_the_lock"])
+def test_that_a_child_dies_with_its_parent_and_its_folder_is_found(tmp_path, monkeypatch, action):
     environment = os.environ | {
         "PYTHONPATH": str(Path(planner_app.__file__).parents[1]),
         "TMPDIR": tempfile.gettempdir(),
     }
-    command = [sys.executable, Path(__file__).with_name("parent.py"), deed]
+    command = [sys.executable, Path(__file__).with_name("parent.py"), action]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as parent:
         child = psutil.Process(int(parent.stdout.readline()))
         scratch.sweep()

@@ -1,4 +1,4 @@
-"""Time, silence, memory, files, and the wish to stop."""
+"""Limits on time, silence, memory and files, and cancellation."""
 
 import threading
 import time
@@ -58,9 +58,9 @@ def test_that_a_file_can_only_grow_so_far(ask):
 # Cancelling
 
 
-@pytest.mark.parametrize("deed", ["sleeps", "ignores_sigterm", "holds_the_lock", "eats_memory"])
-def test_that_cancel_ends_a_job_within_a_second(deed):
-    job = Job(Do(what=deed), limits(memory_bytes=8 * GIB), command=COMMAND)
+@pytest.mark.parametrize("action", ["sleeps", "ignores_sigterm", "holds_the_lock", "eats_memory"])
+def test_that_cancel_ends_a_job_within_a_second(action):
+    job = Job(Do(what=action), limits(memory_bytes=8 * GIB), command=COMMAND)
     events = iter(job)
     next(events)
     time.sleep(0.2)

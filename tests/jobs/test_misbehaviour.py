@@ -47,7 +47,7 @@ def test_that_an_exit_without_an_answer_says_the_code_and_keeps_the_last_words(a
     assert failed.detail == "last words"
 
 
-def test_that_half_a_line_is_no_answer(ask):
+def test_that_half_a_line_is_not_an_answer(ask):
     failed = ask(command=raw("say(started + finished[:20])"))[-1]
     assert failed.reason == "The worker ended with exit code 0 in the middle of an answer."
 
@@ -84,7 +84,7 @@ def test_that_an_answer_before_the_child_is_ready_is_refused(ask):
     assert "before it was ready" in ask(command=raw("say(finished); time.sleep(60)"))[-1].reason
 
 
-def test_that_events_after_the_last_one_are_not_heard(ask):
+def test_that_events_after_the_last_one_are_ignored(ask):
     events = ask(command=raw("say(started + finished + progress + finished + 'garbage'); time.sleep(60)"))
     assert [type(event) for event in events] == [Started, Finished]
 

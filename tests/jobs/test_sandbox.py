@@ -84,7 +84,7 @@ def has_namespaces() -> bool:
 
 
 @needs_landlock
-def test_that_what_is_in_force_is_told(ask):
+def test_that_active_protections_are_reported(ask):
     started = ask()[0]
     assert isinstance(started, Started)
     assert started.missing == ()
@@ -117,7 +117,7 @@ def test_that_a_warm_worker_stays_in_its_sandbox(outside):
     with WarmWorker(COMMAND) as worker:
         worker.run(Do(what="echo"), dict)
         request = Do(what="breaks_out", text=str(outside))
-        # No files are named here, so the last lines of the deed fail with an IndexError: the sandbox is asked first.
+        # No files are named here, so the last lines of the action fail with an IndexError: the sandbox is asked first.
         events = list(worker.job(request))
     assert "IndexError" in events[-1].reason
     assert [path.name for path in outside.iterdir()] == ["secret"]
@@ -172,7 +172,7 @@ SECRETS = {
 }
 
 
-def test_that_a_worker_learns_no_secret_from_the_environment(monkeypatch):
+def test_that_a_worker_gets_no_secrets_from_the_environment(monkeypatch):
     for name, value in {**SECRETS, "TF_GPU_ALLOCATOR": "cuda_malloc_async", "LC_ALL": "C.UTF-8"}.items():
         monkeypatch.setenv(name, value)
     seen = result_of(Job(Do(what="environment"), command=COMMAND), dict[str, str])
@@ -186,7 +186,7 @@ def test_that_a_worker_learns_no_secret_from_the_environment(monkeypatch):
         ("writes_many_files", "wrote more than the 32 MiB of files"),
         ("writes_removed_files", "wrote more than the 32 MiB of files"),
         ("fills_memory_files", "wrote more than the 32 MiB of files"),
-        ("starts_threads", "threads, more than it was given"),
+        ("starts_threads", "threads, more than it was allowed"),
     ],
 )
 def test_that_a_worker_that_takes_too_much_is_stopped(what, said):

@@ -26,7 +26,7 @@ def test_that_requests_meet_the_same_child_and_what_it_remembers(worker):
     assert [worker.run(Do(what="global_count"), int) for _ in range(3)] == [1, 2, 3]
 
 
-def test_that_each_request_hears_what_holds_the_child(worker):
+def test_that_each_request_is_told_what_confines_the_child(worker):
     for _ in range(2):
         started, finished = worker.job(Do(what="echo"))
         assert isinstance(started, Started)
@@ -40,11 +40,11 @@ def test_that_a_sentence_for_the_user_keeps_the_child(worker):
     assert process_of(worker) == before
 
 
-@pytest.mark.parametrize("deed", ["fails", "exits", "lacks_memory", "segfaults"])
-def test_that_an_unforeseen_error_replaces_the_child(worker, deed):
+@pytest.mark.parametrize("action", ["fails", "exits", "lacks_memory", "segfaults"])
+def test_that_an_unforeseen_error_replaces_the_child(worker, action):
     before = process_of(worker)
     with pytest.raises(WorkerError):
-        worker.run(Do(what=deed), str)
+        worker.run(Do(what=action), str)
     assert process_of(worker) != before
 
 
@@ -55,7 +55,7 @@ def test_that_a_child_that_died_between_requests_is_replaced_unnoticed(children,
         assert process_of(worker) != before
 
 
-def test_that_a_child_that_dies_at_work_is_told_and_replaced(worker):
+def test_that_a_child_that_dies_at_work_is_reported_and_replaced(worker):
     with pytest.raises(WorkerError, match="killed by signal 9"):
         worker.run(Do(what="kills_itself", number=signal.SIGKILL), str)
     assert process_of(worker)
@@ -141,7 +141,7 @@ def test_that_a_request_that_waits_for_another_can_be_cancelled(children, worker
     thread.join()
 
 
-def test_that_a_thread_can_not_ask_before_it_has_heard_the_end(worker):
+def test_that_a_thread_can_not_start_a_job_before_its_last_one_ended(worker):
     events = iter(worker.job(Do(what="sleeps")))
     next(events)
     with pytest.raises(RuntimeError):

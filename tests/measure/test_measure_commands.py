@@ -79,7 +79,7 @@ def larger_by_a_quarter(measured: Path, file: Path) -> int:
     return read_measurement(file).runs[0].steps[-1].memory[0].peak_bytes
 
 
-def test_that_an_estimate_learns_from_a_measurement_says_so_and_forgets_again(measured, run, tmp_path):
+def test_that_an_estimate_is_calibrated_with_a_measurement_until_it_is_deleted(measured, run, tmp_path):
     told = measured[1]
     file = tmp_path / "larger.json"
     peak = larger_by_a_quarter(measured[0], file)
@@ -90,16 +90,16 @@ def test_that_an_estimate_learns_from_a_measurement_says_so_and_forgets_again(me
     assert compared["comparisons"][0]["measured_live_bytes"] == told["live_bytes"]
     ratio = compared["calibrations"][0]["ratio"]
     assert ratio == pytest.approx(peak / compared["comparisons"][0]["estimated_bytes"], abs=1e-5)
-    learnt = json.loads(run("estimate", MODEL, "--batch", "16", "--json")[1])
-    assert learnt["peak_bytes"] == pytest.approx(alone["peak_bytes"] * ratio, rel=1e-6)  # the ratio is told rounded
-    assert learnt["peak_bytes"] > alone["peak_bytes"]
-    assert sum(learnt["breakdown"].values()) == learnt["peak_bytes"]
-    assert any(text.startswith("Calibrated with one measurement on cpu") for text in learnt["warnings"])
+    calibrated = json.loads(run("estimate", MODEL, "--batch", "16", "--json")[1])
+    assert calibrated["peak_bytes"] == pytest.approx(alone["peak_bytes"] * ratio, rel=1e-6)  # the ratio is told rounded
+    assert calibrated["peak_bytes"] > alone["peak_bytes"]
+    assert sum(calibrated["breakdown"].values()) == calibrated["peak_bytes"]
+    assert any(text.startswith("Calibrated with one measurement on cpu") for text in calibrated["warnings"])
     again = json.loads(run("estimate", MODEL, "--batch", "16", "--uncalibrated", "--json")[1])
     assert again["peak_bytes"] == alone["peak_bytes"]
     assert "Calibrated with one measurement" in run("max-batch", MODEL, "--limit", "200MiB")[1]
     assert "calibrated with measurements" in run("sweep", MODEL, "--batches", "16")[1]
-    export = tmp_path / "learnt.json"
+    export = tmp_path / "calibrated.json"
     assert run("calibrate", "--export", str(export))[0] == 0
     assert run("calibrate", "--forget", "cpu")[1] == "1 calibrations forgotten.\n"
     assert json.loads(run("estimate", MODEL, "--batch", "16", "--json")[1])["warnings"] == alone["warnings"]
@@ -108,10 +108,10 @@ def test_that_an_estimate_learns_from_a_measurement_says_so_and_forgets_again(me
         in run("calibrate", "--import", str(export))[1] + run("calibrate", "--list")[1]
     )
     assert run("calibrate", "--forget", "all")[0] == 0
-    assert run("calibrate", "--list")[1].startswith("Nothing has been learnt yet")
+    assert run("calibrate", "--list")[1].startswith("No calibrations yet")
 
 
-def test_that_a_comparison_is_a_table_for_people(measured, run):
+def test_that_a_comparison_is_printed_as_a_table(measured, run):
     code, out, _ = run("calibrate", MODEL, str(measured[0]), "--compare")
     assert code == 0
     assert "estimated" in out

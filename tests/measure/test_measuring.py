@@ -77,7 +77,7 @@ def test_that_a_measurement_says_what_it_is_of(inline, demo):
     assert inline.samples_per_second == pytest.approx(BATCH / inline.seconds_per_step)
 
 
-def test_that_the_estimate_is_held_against_it_term_by_term_and_layer_by_layer(inline, tracer):
+def test_that_the_estimate_is_compared_with_it_term_by_term_and_layer_by_layer(inline, tracer):
     found = compare(tracer.memory(SETUP.step("cpu")), inline)
     assert found is not None
     assert abs(found.error) < 0.12
@@ -144,7 +144,7 @@ def test_that_a_model_too_large_for_the_limit_breaks_before_the_first_step(demo)
     assert found.peak_bytes is None
 
 
-def test_that_two_replicas_are_measured_and_the_estimate_for_two_gpus_held_against_them(demo, tracer):
+def test_that_two_replicas_are_measured_and_compared_with_the_estimate_for_two_gpus(demo, tracer):
     setup = Setup(batch=2 * BATCH, gpus=2)
     found = measure(demo, setup, Place(), steps=3)
     memory = tracer.memory(setup.step("cpu"))

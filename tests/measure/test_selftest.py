@@ -42,7 +42,7 @@ def test_that_a_self_test_says_how_far_off_and_by_which_term():
     assert "1 of 1" in FOUND.verdict
 
 
-def test_that_nothing_measured_is_said_so():
+def test_that_a_measurement_without_results_says_so():
     assert "Nothing" in replace(FOUND, checks=FOUND.checks[1:]).verdict
 
 

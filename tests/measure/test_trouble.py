@@ -121,7 +121,7 @@ def test_that_a_gpu_that_vanishes_ends_the_measurement_with_a_sentence_and_keeps
     assert list(scratch.iterdir()) == []
 
 
-def test_that_a_gpu_that_tensorflow_does_not_find_is_said_to_lack_its_libraries(demo):
+def test_that_a_gpu_that_tensorflow_does_not_find_is_reported_to_lack_its_libraries(demo):
     machine = Machine(Driver.FINE, gpus=(Gpu(0, name="NVIDIA L4", uuid="GPU-0000"),))
     with pytest.raises(DeviceError, match=r"TensorFlow finds 0 of the 1 GPUs .*plimsoll\[cuda\]"):
         measure(demo, SETUP, Place(gpus=(0,)), machine=machine)

@@ -167,11 +167,11 @@ def test_that_the_app_without_a_screen_is_a_sentence(monkeypatch):
     assert "The app needs a screen" in done.stderr
 
 
-def test_that_the_version_is_told():
+def test_that_the_version_is_printed():
     assert plimsoll("--version").stdout.startswith("plimsoll 0.")
 
 
-def test_that_a_bug_is_told_in_one_place_with_what_to_do(monkeypatch, capsys):
+def test_that_a_bug_is_reported_in_one_place_with_what_to_do(monkeypatch, capsys):
     from planner_app import cli
     from planner_app.commands.ask import describe
 

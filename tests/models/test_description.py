@@ -56,12 +56,12 @@ def test_that_moving_averages_count_as_frozen(description):
 
 
 @pytest.mark.parametrize("name", ["functional.keras", "functional.h5"])
-def test_that_the_saved_optimizer_and_loss_are_told(description, name):
+def test_that_the_saved_optimizer_and_loss_are_reported(description, name):
     assert description(name)["optimizer"] == "SGD (learning_rate 0.1, momentum 0.9)"
     assert description(name)["loss"] == "categorical_crossentropy"
 
 
-def test_that_losses_of_several_outputs_are_told_by_output(description):
+def test_that_losses_of_several_outputs_are_reported_by_output(description):
     assert description("mixed_bag.keras")["loss"] == "kind: mse, price: Huber"
 
 
@@ -95,7 +95,7 @@ def test_that_inputs_have_names_types_and_unknown_sizes(description, name):
     assert any("'words' takes text" in warning for warning in model["warnings"])
 
 
-def test_that_precision_is_told_by_layer(description):
+def test_that_precision_is_reported_by_layer(description):
     rows = {row["name"]: row["dtype"] for row in description("half.keras")["layers"]}
     assert rows["head"] == "float32"
     assert "mixed_bfloat16" in rows.values()

@@ -16,7 +16,7 @@ from planner_app.errors import ModelError
 from planner_app.worker.inspect import archive
 
 
-def test_that_a_file_that_is_no_archive_is_refused(read, tmp_path):
+def test_that_a_file_that_is_not_an_archive_is_refused(read, tmp_path):
     (tmp_path / "model.keras").write_bytes(b"not a zip at all, but long enough to look at")
     with pytest.raises(ModelError, match="none of the kinds of file"):
         read(tmp_path / "model.keras")
@@ -44,7 +44,7 @@ def test_that_a_zip_bomb_is_refused_before_it_is_unpacked(read, tmp_path):
         read(tmp_path / "m.keras")
 
 
-def test_that_a_bomb_in_a_member_nobody_reads_is_refused_too(read, tmp_path):
+def test_that_a_bomb_in_an_unread_member_is_refused_too(read, tmp_path):
     path = keras_file(tmp_path / "m.keras", sequential(dense()))
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
         file.writestr("assets/big", b"\0" * (30 << 20))
@@ -59,7 +59,7 @@ def test_that_a_member_larger_than_it_says_is_refused(read, tmp_path, monkeypatc
         read(path)
 
 
-def test_that_a_member_that_stands_twice_is_refused(read, tmp_path):
+def test_that_a_duplicate_member_is_refused(read, tmp_path):
     path = keras_file(tmp_path / "m.keras", sequential(dense()))
     with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
         file.writestr("config.json", "{}")

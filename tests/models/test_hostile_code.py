@@ -29,7 +29,7 @@ def test_that_a_lambda_in_a_nested_model_is_refused(refused):
     assert "'deep'" in refused(sequential(inner))
 
 
-def test_that_code_is_refused_wherever_it_stands(refused):
+def test_that_code_is_refused_wherever_it_is(refused):
     assert "__lambda__" in refused(sequential(layer("Dropout", name="mask", rate=0.5, noise_shape=bytecode())))
 
 

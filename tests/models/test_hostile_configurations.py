@@ -19,7 +19,7 @@ from planner_app.jobs.protocol import Inspect, Limits
 from planner_app.worker.inspect import sense, text
 
 
-def test_that_a_configuration_that_is_no_json_is_refused(refused):
+def test_that_a_configuration_that_is_not_json_is_refused(refused):
     assert "config.json is not valid JSON" in refused("{'class_name': ")
 
 
@@ -38,7 +38,7 @@ def test_that_numbers_that_are_none_are_refused(refused, number):
     assert "not valid JSON" in refused(json.dumps(sequential(dense())).replace('"units": 2', f'"units": {number}'))
 
 
-def test_that_a_key_that_stands_twice_is_refused(refused):
+def test_that_a_duplicate_key_is_refused(refused):
     assert "'units' stands twice" in refused(
         json.dumps(sequential(dense())).replace('"units": 2', '"units": 2, "units": 3')
     )
@@ -88,7 +88,7 @@ def test_that_two_layers_of_one_name_are_refused(refused):
     assert "both named 'dense'" in refused(sequential(dense(), dense()))
 
 
-def test_that_an_output_that_is_no_layer_is_refused(refused):
+def test_that_an_output_that_is_not_a_layer_is_refused(refused):
     config = {"name": "m", "layers": [input_layer()], "input_layers": [["x", 0, 0]], "output_layers": [["y", 0, 0]]}
     model = {"module": "keras.src.models.functional", "class_name": "Functional", "config": config}
     assert "output_layers of 'm' name 'y'" in refused(model)
@@ -101,7 +101,7 @@ def test_that_what_was_saved_for_training_can_not_steer_a_terminal(read, tmp_pat
     assert len(said) < 150
 
 
-def test_that_a_version_that_is_no_text_is_not_told(read, tmp_path):
+def test_that_a_version_that_is_not_a_string_is_left_out(read, tmp_path):
     with h5py.File(tmp_path / "model.h5", "w") as file:
         file.attrs["model_config"] = json.dumps(sequential(dense()))
         file.attrs["keras_version"] = "3\x1b[31m"

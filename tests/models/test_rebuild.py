@@ -76,7 +76,7 @@ def test_that_a_users_function_makes_the_model(facts):
     assert facts["function"] == (4 * 16 + 16) + (16 * 2 + 2) + 2
 
 
-def test_that_a_users_function_that_fails_is_told_with_its_line(facts):
+def test_that_a_failing_user_function_is_reported_with_its_line(facts):
     assert "ran build_badly(), it raised ValueError: no such data set at line" in facts["build_badly"]
     assert "gave a int, expected a keras.Model" in facts["build_nothing"]
     assert "has no function 'no_such'" in facts["no_such"]

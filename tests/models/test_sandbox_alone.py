@@ -18,7 +18,7 @@ from planner_app.worker.confine import landlock
 
 COMMAND = [sys.executable, str(Path(__file__).with_name("unchecked.py"))]
 SECRET = "the words of another file"
-DEEDS = {
+ACTIONS = {
     "write": "open({marker!r}, 'w')",
     "read": "open({secret!r}).read()",
     "connect": "__import__('socket').socket()",
@@ -26,10 +26,10 @@ DEEDS = {
     "signal": "__import__('os').kill(__import__('os').getppid(), 0)",
 }
 # Keras keeps to itself what a Lambda raises: what came of it is left where the worker looks.
-TOLD = """
+REPORT = """
 import builtins
 try:
-    builtins.told = repr({deed})
+    builtins.told = repr({action})
 except Exception as error:
     builtins.told = repr(error)
 """
@@ -42,9 +42,9 @@ def has_landlock() -> bool:
         return False
 
 
-def code_that_does(deed: str):
+def code_that_does(action: str):
     """A Lambda as Keras saves one: Python code, run when the model is put together."""
-    code = compile(f"(lambda x: exec({TOLD.format(deed=deed)!r}) or x)", "", "eval").co_consts[0]
+    code = compile(f"(lambda x: exec({REPORT.format(action=action)!r}) or x)", "", "eval").co_consts[0]
     packed = {"code": base64.encodebytes(marshal.dumps(code)).decode(), "defaults": None, "closure": None}
     return layer("Lambda", function={"class_name": "__lambda__", "config": packed}, arguments={})
 
@@ -64,8 +64,8 @@ def hostile(tmp_path_factory):
     marker, secret, none = folder / "marker", folder / "secret.txt", weights_file(lambda file: None)
     secret.write_text(SECRET)
     models = {
-        name: sequential(code_that_does(deed.format(marker=str(marker), secret=str(secret))))
-        for name, deed in DEEDS.items()
+        name: sequential(code_that_does(action.format(marker=str(marker), secret=str(secret))))
+        for name, action in ACTIONS.items()
     }
     models["words"] = words_from(secret)
     return {name: keras_file(folder / f"{name}.keras", model, weights=none) for name, model in models.items()}, marker
@@ -98,7 +98,7 @@ def test_that_the_sandbox_alone_keeps_them_from_it(hostile):
     assert SECRET not in str(told)
     # A mount of its own that is read-only refuses with an error of its own.
     refused = {name for name, words in told.items() if words.startswith(("PermissionError", "OSError(30"))}
-    assert refused == DEEDS.keys()
+    assert refused == ACTIONS.keys()
     assert "Permission" in told["words"]
 
 

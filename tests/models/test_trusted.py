@@ -41,7 +41,7 @@ def written(tmp_path):
 
 
 @needs_hub
-def test_that_a_package_that_nobody_trusts_is_named_with_the_option_that_trusts_it(written):
+def test_that_an_untrusted_package_is_named_with_the_option_that_trusts_it(written):
     with pytest.raises(ModelError, match="They are of the package keras_hub: if you trust it, open the model with"):
         check_model(written(BACKBONE))
 

@@ -86,7 +86,7 @@ def test_that_a_file_that_changes_while_it_is_read_is_refused(read, tmp_path, mo
         read(path)
 
 
-def test_that_a_folder_that_is_no_savedmodel_is_refused_before_it_is_searched(read, tmp_path):
+def test_that_a_folder_that_is_not_a_savedmodel_is_refused_before_it_is_searched(read, tmp_path):
     photos = tmp_path / "photos"
     photos.mkdir()
     (photos / "link").symlink_to("/")

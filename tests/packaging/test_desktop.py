@@ -50,7 +50,7 @@ def test_that_the_store_page_is_valid(share: Path):
 
 
 @needs("update-mime-database")
-def test_that_the_file_types_are_taken_over_without_complaint(share: Path):
+def test_that_the_file_types_are_installed_without_warnings(share: Path):
     assert call(PROGRAMS["update-mime-database"], "-V", share / "mime").count("warning") == 0
     globs = (share / "mime" / "globs2").read_text().splitlines()
     assert {"80:application/vnd.plimsoll.plan+json:*.plan.json", "50:application/x-keras:*.keras"} <= set(globs)

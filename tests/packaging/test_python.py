@@ -85,7 +85,7 @@ def test_that_an_environment_made_as_advised_is_found_without_being_named(tmp_pa
     assert python.find().origin == "made for Plimsoll"
 
 
-def test_that_what_is_missing_is_said_with_the_command_that_installs_it(tmp_path):
+def test_that_missing_packages_are_reported_with_the_command_that_installs_them(tmp_path):
     there = make_environment(tmp_path / "there", {"tensorflow": "2.18.1", "keras": "3.15.1", "h5py": "3.14.0"})
     assert python.check(str(there)).problem == (
         f"{there} has no TensorFlow 2.21 but 2.18.1 and no msgspec: install them with "
@@ -103,14 +103,14 @@ def test_that_keras_is_the_release_whose_update_graphs_are_known(tmp_path, versi
     assert (python.check(str(there)).problem == "") == enough
 
 
-def test_that_a_leftover_folder_is_no_package(tmp_path):
+def test_that_a_leftover_folder_is_not_a_package(tmp_path):
     there = make_environment(tmp_path / "there", {"keras": "3.15.1"})
     (library,) = (tmp_path / "there").glob("lib/*/site-packages")
     (library / "tensorflow").mkdir()
     assert "no TensorFlow 2.21, no h5py" in python.check(str(there)).problem
 
 
-def test_that_a_python_of_another_age_is_told_so(tmp_path):
+def test_that_a_python_of_the_wrong_version_is_refused(tmp_path):
     said = '{"executable": "/opt/python", "prefix": "/opt", "version": "3.10.4", "packages": {}}'
     there = make_program(tmp_path / "python", f"echo '{probe.MARK}{said}'")
     problem = python.check(str(there)).problem
@@ -128,13 +128,13 @@ def test_that_a_python_of_another_age_is_told_so(tmp_path):
         ("/bin/sleep 600 & /bin/sleep 600", "did not answer within 1 s"),
     ],
 )
-def test_that_what_is_no_python_is_told_apart_and_left_behind_nowhere(children, tmp_path, shell, said):
+def test_that_a_program_that_is_not_a_python_is_recognised_and_stopped(children, tmp_path, shell, said):
     answer = probe.ask(str(make_program(tmp_path / "program", shell)), seconds=1 if "sleep" in shell else 60)
     assert answer.trouble == said
     assert children() == []
 
 
-def test_that_a_python_that_is_not_there_is_told_so():
+def test_that_a_missing_python_is_reported():
     assert "/nowhere/python can't be started (No such file or directory)" in python.check("/nowhere/python").problem
 
 

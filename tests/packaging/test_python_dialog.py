@@ -46,7 +46,7 @@ def named(view: PythonView, path: Path) -> None:
     view.path.textEdited.emit(str(path))
 
 
-def test_that_the_empty_page_says_that_a_python_is_missing_and_how_to_mend_it(app, qtbot: QtBot, monkeypatch, tmp_path):
+def test_that_the_empty_page_says_that_a_python_is_missing_and_what_to_do(app, qtbot: QtBot, monkeypatch, tmp_path):
     monkeypatch.setenv(python.VARIABLE, str(make_environment(tmp_path / "there", {})))
     app.look_for_python()
     qtbot.waitUntil(lambda: "no TensorFlow 2.21" in app.empty.text, timeout=PATIENCE_MS)
@@ -59,7 +59,7 @@ def test_that_the_empty_page_says_that_a_python_is_missing_and_how_to_mend_it(ap
     keep_picture(app.window, "no_python", app.appearance.theme)
 
 
-def test_that_nothing_is_said_while_plimsolls_own_python_is_used(app, qtbot: QtBot):
+def test_that_nothing_is_reported_while_plimsolls_own_python_is_used(app, qtbot: QtBot):
     app.look_for_python()
     assert not app.session._tasks
     assert not app.empty.python_button.isVisible()

@@ -53,6 +53,6 @@ def test_that_the_bill_of_materials_lists_the_wheel_and_every_package_with_hashe
     assert {each["ref"] for each in bill["dependencies"]} == {own["bom-ref"], *references}
 
 
-def test_that_what_is_not_a_wheel_is_told(tmp_path):
+def test_that_what_is_not_a_wheel_is_reported(tmp_path):
     with pytest.raises(SystemExit, match="is not a wheel"):
         make_sbom.sbom_of(tmp_path / "notes.txt", LOCK)

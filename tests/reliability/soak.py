@@ -84,7 +84,7 @@ class Soak:
         self.troubles: list[str] = []
         self.models = [str(DEMO), str(_model(folder, "wide", 64)), str(_model(folder, "narrow", 8)), _broken(folder)]
         self.logs = sorted((HERE.parent / "doctor" / "logs").glob("*.log"))
-        self.deeds: dict[Callable[[], object], int] = {
+        self.actions: dict[Callable[[], object], int] = {
             self.open_one: 5, self.open_and_wait: 2, self.cancel: 4, self.choose: 8, self.undo: 4, self.redo: 3,
             self.estimate: 4, self.kill: 3, self.export: 6, self.save_plan: 3, self.open_plan: 3, self.theme: 3,
             self.doctor: 3, self.measure: 1, self.cancel_measuring: 2, self.look_at_a_panel: 6, self.resize: 2,
@@ -93,14 +93,14 @@ class Soak:
     # What a user does
 
     def step(self) -> str:
-        deed = self.dice.choices(list(self.deeds), list(self.deeds.values()))[0]
-        self.done[deed.__name__] += 1
+        action = self.dice.choices(list(self.actions), list(self.actions.values()))[0]
+        self.done[action.__name__] += 1
         try:
-            deed()
+            action()
         except PlannerError as error:  # a sentence is an answer
             self.done[type(error).__name__] += 1
         QTest.qWait(self.dice.choice((0, 1, 20, 100)))
-        return deed.__name__
+        return action.__name__
 
     def open_one(self) -> None:
         self.app.open(self.dice.choice(self.models))
@@ -382,7 +382,7 @@ def main() -> int:
     if kept[-1].estimate != expected:
         bad.append(f"the last estimate is {kept[-1].estimate}, that of the command line {expected}")
     print(table(counts))
-    print(", ".join(f"{deed} {times}" for deed, times in soak.done.most_common()))
+    print(", ".join(f"{action} {times}" for action, times in soak.done.most_common()))
     print("\n".join(bad) or "Nothing grew, nothing was lost.")
     first, last = kept[0], kept[-1]
     detail = (

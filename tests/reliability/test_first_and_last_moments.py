@@ -82,7 +82,7 @@ def test_that_a_width_of_nought_still_shows_the_table():
 
 
 @pytest.mark.parametrize("command", ["script", "check", "doctor", "devices --import-prices"])
-def test_that_a_pipe_nobody_writes_into_is_not_waited_for(command, tmp_path):
+def test_that_a_pipe_without_a_writer_is_not_waited_for(command, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     done = shell(f"{command} {tmp_path / 'pipe'}")
     assert done.returncode == 1

@@ -18,7 +18,7 @@ def test_that_a_run_is_a_row():
     assert table([ROW]).splitlines()[-1] == "| Kills of the worker | 1,200 | 0 | each told | 2026-11-16 |"
 
 
-def test_that_only_what_stands_between_the_marks_is_written():
+def test_that_only_the_text_between_the_marks_is_written():
     assert with_table(f"a\n{BEGIN}\nold\n{END}\nb", [ROW]) == f"a\n{BEGIN}\n{table([ROW])}\n{END}\nb"
     with pytest.raises(SystemExit, match="has no"):
         with_table("a text without marks", [ROW])
@@ -29,7 +29,7 @@ def test_that_the_readme_has_a_place_for_every_run_that_is_kept():
     assert all(row.name in written for row in report.results())
 
 
-def test_that_a_result_of_another_shape_is_no_row(tmp_path):
+def test_that_a_result_of_another_shape_is_skipped(tmp_path):
     (tmp_path / "run.json").write_text('{"name": "x", "count": 1}')
     with pytest.raises(msgspec.ValidationError):
         report.results(tmp_path)

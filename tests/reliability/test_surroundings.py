@@ -22,7 +22,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     home.chmod(0o755)
 
 
-def test_that_with_a_home_that_can_t_be_written_all_works_and_is_said_once(read_only: Path):
+def test_that_everything_works_with_a_read_only_home_and_it_is_reported_once(read_only: Path):
     done = plimsoll("estimate", DEMO, "--batch", "8", "--device", "24GiB", "--json", HOME=str(read_only))
     assert done.returncode == 0
     assert '"peak_bytes"' in done.stdout
@@ -42,9 +42,11 @@ def test_that_the_app_starts_with_a_home_that_can_t_be_written(read_only: Path, 
 
 
 def test_that_what_can_t_be_written_where_the_user_said_is_one_line(read_only: Path):
-    done = plimsoll("calibrate", "--export", read_only / "learnt.json", HOME=str(read_only))
+    done = plimsoll("calibrate", "--export", read_only / "calibrations.json", HOME=str(read_only))
     assert done.returncode == 1
-    assert one_line(done.stderr) == f"Calibrations can't be written to '{read_only}/learnt.json': permission denied."
+    assert (
+        one_line(done.stderr) == f"Calibrations can't be written to '{read_only}/calibrations.json': permission denied."
+    )
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler, which makes the library that knows no accounts")
@@ -77,7 +79,7 @@ def test_that_without_a_folder_for_temporary_files_a_worker_is_refused_with_a_se
     assert "A worker needs a folder for its own files, and none can be made" in one_line(done.stderr)
 
 
-def test_that_a_temporary_folder_that_is_full_is_told_and_left_as_it_was(tmp_path: Path):
+def test_that_a_full_temporary_folder_is_reported_and_left_unchanged(tmp_path: Path):
     """A disk with room for one more entry: the worker's folder is made, and nothing in it."""
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -123,9 +123,9 @@ def global_count(request, report):
     return _counted
 
 
-def outcome(deed) -> str:
+def outcome(action) -> str:
     try:
-        deed()
+        action()
     except OSError as error:
         # A mount of its own that is read-only, or another mount than the one to link into, is a refusal too.
         return "PermissionError" if error.errno in (errno.EROFS, errno.EXDEV) else type(error).__name__
