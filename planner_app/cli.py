@@ -103,8 +103,7 @@ def _open_app(given: list[str]) -> int:
     elif sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         return _failed(
             "The app needs a screen, and there is none here. `plimsoll --help` lists the commands that work in a "
-            "terminal; "
-            f"`plimsoll MODEL {PICTURE} FILE.png` draws the window to a file.",
+            f"terminal; `plimsoll MODEL {PICTURE} FILE.png` draws the window to a file.",
             "",
         )
     try:
