@@ -76,7 +76,7 @@ def machine_gpus() -> Machine:
 
 @contextmanager
 def _library() -> Iterator[None]:
-    """Opened anew for each query, so that a repaired driver or a returned GPU is noticed."""
+    """Opened again for each query, so that a repaired driver or a returned GPU is noticed."""
     pynvml.nvmlInit()
     try:
         yield

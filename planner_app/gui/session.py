@@ -132,8 +132,8 @@ class Session(QObject):
         """Stop opening, tracing and compiling; results so far stay."""
         opening = self.opening
         self._opening.cancel()
-        self._traces.want(None)
-        self._compiling.want(None)
+        self._traces.request(None)
+        self._compiling.request(None)
         self.progressed.emit(0, 0, "")
         if opening:
             self.model_changed.emit()
@@ -194,7 +194,7 @@ class Session(QObject):
         """Request the missing lines of the choice, then what panels need in addition."""
         if self.planner is not None:
             steps = dict.fromkeys(chain(self.choice.steps(), *self._also.values()))
-            self._traces.want(TraceRequest(self.planner.tracer, tuple(steps), _top_bytes(self.choice)))
+            self._traces.request(TraceRequest(self.planner.tracer, tuple(steps), _top_bytes(self.choice)))
 
     def trace_also(self, asker: str, steps: tuple[StepSetup, ...]) -> None:
         """What `asker` needs in addition to the chart's lines; replaces its earlier request."""
@@ -239,11 +239,11 @@ class Session(QObject):
             return
         asked = self.planner.ask is not Ask.NEVER and need.memory.xla and bool(need.memory.points)
         request = CompileRequest(self.planner, setup, device, _top_bytes(self.choice))
-        self._compiling.want(request if asked and not need.line.trouble else None)
+        self._compiling.request(request if asked and not need.line.trouble else None)
 
     def _close_model(self) -> None:
-        self._traces.want(None)
-        self._compiling.want(None)
+        self._traces.request(None)
+        self._compiling.request(None)
         self.answers.forget()
         self.opened, self.planner, self.path, self.layer = None, None, "", ""
         self._memories.clear()

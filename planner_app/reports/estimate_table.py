@@ -40,7 +40,9 @@ def _verdict(result: Estimate) -> Text:
     if setup.per_gpu_batch != setup.batch:
         batch += f" ({setup.per_gpu_batch} on each GPU at a time)"
     parts = [batch, str(setup.precision), *trained_with(setup, result.trained)]
-    parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} steps added up"] * (setup.accumulate > 1)
+    parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} accumulation steps"] * (
+        setup.accumulate > 1
+    )
     parts.append(f"compiled by XLA ({FROM[result.source]})" if result.xla else "without XLA")
     text.append(", ".join(parts) + "\n", style="not bold dim")
     for each in result.trained.assumed:

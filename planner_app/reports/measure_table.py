@@ -56,7 +56,7 @@ def _verdict(result: Measurement) -> Text:
 def _about(result: Measurement) -> str:
     setup = result.setup
     parts = [f"batch {setup.batch}", str(setup.precision), str(setup.optimizer)]
-    parts += [f"{setup.gpus} replicas"] * (setup.gpus > 1) + [f"{setup.accumulate} steps added up"] * (
+    parts += [f"{setup.gpus} replicas"] * (setup.gpus > 1) + [f"{setup.accumulate} accumulation steps"] * (
         setup.accumulate > 1
     )
     parts.append("compiled by XLA" if any(run.xla for run in result.runs) else "without XLA")

@@ -107,7 +107,7 @@ def _wanted(request: ShopRequest) -> str:
 def _choice(chosen: Option | None, options: Sequence[Option], pay: Pay) -> str:
     if chosen is None:
         return '<div class="choice none"><b>Nothing within the limits fits.</b></div>'
-    verb = "carries" if chosen.gpus == 1 else "carry"
+    verb = "fits" if chosen.gpus == 1 else "fit"
     lines = [f"<p><b>{for_html(_called(chosen))}</b> {verb} it, {_price(chosen, pay)}.</p>"]
     lines.append(f"<p>{for_html(_memory(chosen))}; {for_html(_pace(chosen))}.</p>")
     lines += [f'<p class="dim">Note: {for_html(note)}.</p>' for note in chosen.notes]
@@ -178,7 +178,7 @@ def _picture(options: Sequence[Option], pay: Pay) -> str:
     if len(dots) < 2:
         return ""
     across = "dollars an hour" if pay is Pay.CLOUD else "dollars to buy the cards"
-    what, up = ("speed", "samples a second") if by is By.SPEED else ("batch", "largest batch")
+    what, up = ("speed", "samples per second") if by is By.SPEED else ("batch", "largest batch")
     drawn = scatter(dots, across, up, lambda x: f"${x:,.0f}" if x >= 1 else f"${x:g}")
     return f"<h2>Price and {what}: nothing beats those on the line</h2>{drawn}"
 

@@ -99,7 +99,7 @@ def later_text(later: Later) -> str:
     cost = " or ".join(prices) or "at an unknown price"
     need = format_bytes(best.level.peak_bytes)
     called = f"{best.gpus} x {short_name(best.device)}"
-    return f"{later.what}: {called}, {cost}, {need} on each GPU; {later.carrying:,} offers carry it"
+    return f"{later.what}: {called}, {cost}, {need} on each GPU; {later.carrying:,} offers fit"
 
 
 def request_row(request: ShopRequest) -> dict[str, Any]:

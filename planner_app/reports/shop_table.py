@@ -46,7 +46,7 @@ def _title(request: ShopRequest, offers: Offers, kept: int) -> Text:
     precisions = " or ".join(map(str, request.precisions))
     tried = len(offers.options) + len(offers.refusals)
     style = "bold" if kept else "bold red"
-    text = Text(f"{kept or 'None'} of {tried:,} offers carry it", style=style)
+    text = Text(f"{kept or 'None'} of {tried:,} offers fit", style=style)
     text.append(
         f": {request.setup.batch} samples per update, {precisions}, {request.setup.optimizer}, ", style="not bold"
     )
@@ -124,7 +124,7 @@ def _reasons(offers: Offers) -> Text:
     reasons = offers.why_not()
     text = Text()
     if reasons:
-        text.append(f"\n{len(reasons)} kinds of GPU can't carry it in any number:\n", style="bold")
+        text.append(f"\n{len(reasons)} kinds of GPU don't fit it in any number:\n", style="bold")
     for refusal in reasons[:MOST_REASONS]:
         text.append(f"  {short_name(refusal.device)}: {refusal.sentence}\n", style="not bold")
     if len(reasons) > MOST_REASONS:

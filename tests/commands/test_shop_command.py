@@ -130,7 +130,7 @@ def test_that_the_table_says_what_people_ask(run):
     assert (code, err) == (0, "")
     assert "unknown" in out
     assert "roofline estimate" in out
-    assert "can't carry it in any number" in out
+    assert "don't fit it in any number" in out
     assert "GiB per GPU (float32, 65,536 each), " in out
 
 

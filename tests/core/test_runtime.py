@@ -144,5 +144,5 @@ def test_that_the_cpu_has_nothing_outside_and_only_the_limit_it_is_given():
 
 
 def test_that_a_card_of_unknown_memory_is_an_error_and_not_zero():
-    with pytest.raises(DeviceError, match=r"How much memory NVIDIA X1 reports is not known: give it as a size"):
+    with pytest.raises(DeviceError, match=r"The memory that NVIDIA X1 reports is unknown: give it as a size"):
         allocator_limit_bytes(Device("NVIDIA X1", Segment.DATACENTER))

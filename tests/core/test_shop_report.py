@@ -60,7 +60,7 @@ def page(options=None, model="resnet", offers=OFFERS, **more) -> Checked:
 
 def test_that_the_page_says_what_to_take_and_why_not_the_others():
     text = page().text
-    assert "1 × NVIDIA Priced carries it, for $0.50 an hour (Cloud, 2026-11-01)" in text  # noqa: RUF001
+    assert "1 × NVIDIA Priced fits it, for $0.50 an hour (Cloud, 2026-11-01)" in text  # noqa: RUF001
     assert "64 samples per update" in text
     assert "Small: needs" in text
     assert "roofline estimate" in text

@@ -86,7 +86,7 @@ def test_that_closing_ends_a_compilation_that_hangs(asking: Session, monkeypatch
     told: list[str] = []
     compiling = Compiling()
     compiling.progressed.connect(told.append)
-    compiling.want(CompileRequest(asking.planner, asking.choice.setup.with_batch(80), asking.choice.device, 1 << 30))
+    compiling.request(CompileRequest(asking.planner, asking.choice.setup.with_batch(80), asking.choice.device, 1 << 30))
     wait(lambda: compiling._done is not None, 30)
     compiling.close()
     assert compiling._thread is not None

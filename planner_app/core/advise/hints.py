@@ -72,8 +72,7 @@ def _allocator(base: Estimate) -> Iterator[Hint]:
     if overhead >= FRAGMENTED * base.peak_bytes:
         yield Hint(
             f"{format_bytes(overhead)} of the peak are holes and rounding: cuda_malloc_async allocates what is "
-            "requested "
-            "for.",
+            "requested.",
             ('os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"', "import tensorflow  # after the line above"),
         )
     yield Hint(

@@ -3,7 +3,7 @@
 the same model, fit() again    keeps its variables, its optimizer and its compiled step: nothing grows
 a new model each time          the old one's variables and slots stay as long as something refers to them
 clear_session()                forgets names, graphs and global state; what a variable of the script holds stays
-a new shape each step          is traced (and by XLA compiled) anew, and every trace is kept
+a new shape each step          is traced again (and compiled again by XLA), and every trace is kept
 the last, smaller batch        is a second shape
 """
 
@@ -14,7 +14,7 @@ from math import ceil
 from planner_app.core.measure.leak import Leak, Verdict
 from planner_app.units import format_bytes
 
-# tf.function warns when 5 of the last calls were traced anew; Keras' fit() traces once for each shape.
+# tf.function warns when 5 of the last calls were traced again; Keras' fit() traces once for each shape.
 FEW_SHAPES = 4
 
 

@@ -183,7 +183,7 @@ def outside_bytes(device: Device, gpus: int = 1) -> ByteRange:
 def total_bytes(device: Device) -> int:
     if device.total_bytes is None:
         raise DeviceError(
-            f"How much memory {device.name} reports is not known: give it as a size (--device 24GiB) "
+            f"The memory that {device.name} reports is unknown: give it as a size (--device 24GiB) "
             "or add the device to your own list of devices."
         )
     return device.total_bytes

@@ -114,7 +114,7 @@ class StepSetup:
 
     Attributes:
         target: "cpu", or "gpu" with the compute capability that decides the layout of convolutions ("gpu:8.0").
-        accumulates: Gradients are added up over several steps before an update.
+        accumulates: Gradients are accumulated over several steps before an update.
         replicated: Trained by several GPUs: gradients are reduced over them.
         xla: Compiled by XLA as one program.
         freeze: Patterns (as in file names) of layers that are not trained.
@@ -152,7 +152,7 @@ class Setup:
     Attributes:
         batch: Samples per optimizer update, over all GPUs and accumulation steps.
         gpus: Number of identical GPUs, data-parallel.
-        accumulate: Steps whose gradients are added up before an update.
+        accumulate: Steps over which gradients are accumulated before an update.
     """
 
     batch: int

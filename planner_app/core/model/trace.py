@@ -71,7 +71,7 @@ class Source:
 
     Attributes:
         rows: How many rows it sums into each column when compiled by XLA; 0 if it is not such a reduction.
-        workspace: What cuDNN takes beside a convolution on a GPU, if it may have all it wants.
+        workspace: What cuDNN takes beside a convolution on a GPU, without a limit.
     """
 
     name: str
@@ -155,7 +155,7 @@ class StepTrace:
     """One training step. `operations` stand in the order a GPU runs them: first in, first out.
 
     Attributes:
-        adding: The other kind of step where gradients are added up over several of them: it takes turns with
+        adding: The other kind of step if gradients are accumulated over several steps: it takes turns with
             `operations`, which update. Its operations are numbered after those.
         constant_bytes: Constants that stay from step to step, all together.
         constants: More of them, which grow with the batch.

@@ -43,7 +43,7 @@ class Compiling(QObject):
         self._closed = False
         self._thread: threading.Thread | None = None
 
-    def want(self, request: CompileRequest | None) -> None:
+    def request(self, request: CompileRequest | None) -> None:
         """Replace the current request."""
         with self._changed:
             if request == self._request:

@@ -52,7 +52,7 @@ class Traces(QObject):
         self._lanes = [_Lane() for _ in range(lanes)]
         self._threads: list[threading.Thread] = []
 
-    def want(self, request: TraceRequest | None) -> None:
+    def request(self, request: TraceRequest | None) -> None:
         """Replace the current request. A running trace that is still needed continues."""
         with self._changed:
             if request is None or (self._request is not None and request.tracer is not self._request.tracer):

@@ -33,7 +33,9 @@ def estimate_html(result: Estimate) -> str:
         said.insert(0, answer(words[0].upper() + words[1:], result.verdict))
         said.append(line(f"TensorFlow gets {format_bytes(result.capacity_bytes)} of {result.device}."))
     how = [f"batch {setup.batch:,}", str(setup.precision), *trained_with(setup, result.trained)]
-    how += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} steps added up"] * (setup.accumulate > 1)
+    how += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} accumulation steps"] * (
+        setup.accumulate > 1
+    )
     how.append("compiled by XLA" if result.xla else "without XLA")
     terms = [
         (for_html(term), format_bytes(size), _bar(size / result.peak_bytes if result.peak_bytes else 0.0))
@@ -111,7 +113,7 @@ def offers_html(best: Sequence[Option], count: int) -> str:
         for each in best[:MOST_ROWS]
     ]
     header = ("device", "GPUs", "verdict", "needs", "gives", "an hour", "samples/s")
-    return piece(answer(f"{count:,} offers carry it"), table(header, rows))
+    return piece(answer(f"{count:,} offers fit"), table(header, rows))
 
 
 def plan_html(plan: Plan, rows: Rows) -> str:
