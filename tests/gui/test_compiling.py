@@ -75,7 +75,7 @@ def test_that_a_compiler_that_fails_leaves_the_estimate_and_is_not_asked_again(
     after = asking.need(setup)
     assert after is not None
     assert after.level(96) == before.level(96)
-    assert asking._compiling._request is None
+    wait(lambda: asking._compiling._request is None, 10)
 
 
 def test_that_closing_ends_a_compilation_that_hangs(asking: Session, monkeypatch: pytest.MonkeyPatch):
