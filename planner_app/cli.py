@@ -127,7 +127,7 @@ def app_parser() -> ArgumentParser:
 
 def parser(word: str = "") -> ArgumentParser:
     """The parser of one command, or of all of them for `--help`."""
-    whole = Parser(prog="plimsoll", description="How much Keras training a GPU can carry before it runs out of memory.")
+    whole = Parser(prog="plimsoll", description="Estimate how much GPU memory training a Keras model needs.")
     whole.add_argument("--version", action="version", version=f"plimsoll {__version__}")
     whole.set_defaults(debug=False)
     whole.epilog = "Without a command, plimsoll opens the app: plimsoll, or plimsoll MODEL."

@@ -26,7 +26,7 @@ from planner_app.reports.advise_text import SoFar
 from planner_app.reports.dicts import advice_dict
 from planner_app.reports.doctor_text import show, show_advice, show_comparison
 
-HELP = "read a log that ends in out of memory, or look at a running training"
+HELP = "diagnose a log that ends in out of memory, or inspect a running training"
 STANDARD_INPUT = "-"
 
 

@@ -52,7 +52,7 @@ def man(app: Command, commands: Sequence[Command]) -> str:
         f'.TH PLIMSOLL 1 "" "Plimsoll {__version__}" "User Commands"',
         ".ad l",
         ".SH NAME",
-        r"plimsoll \- how much Keras training a GPU can carry before it runs out of memory",
+        r"plimsoll \- estimate how much GPU memory training a Keras model needs",
         ".SH SYNOPSIS",
         _synopsis(app),
         ".br",
