@@ -1,4 +1,4 @@
-"""`plimsoll completion`: what shells really offer, and what a press of TAB makes of a line."""
+"""`plimsoll completion`: what real shells offer, and how TAB completes a line."""
 
 import shutil
 import subprocess

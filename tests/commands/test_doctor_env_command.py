@@ -1,4 +1,4 @@
-"""`plimsoll doctor-env`, as typed: workers are really asked."""
+"""`plimsoll doctor-env`, as typed, with real workers."""
 
 import json
 from pathlib import Path

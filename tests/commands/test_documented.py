@@ -1,4 +1,4 @@
-"""The command line and what is written about it: neither has a word that the other has not."""
+"""The command line and its documentation list the same commands, options and variables."""
 
 import re
 import shlex

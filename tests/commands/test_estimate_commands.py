@@ -1,4 +1,4 @@
-"""`plimsoll estimate`, `sweep` and `max-batch` as a user meets them, on the model that ships with the package."""
+"""`plimsoll estimate`, `sweep` and `max-batch` as a user runs them, on the model that ships with the package."""
 
 import csv
 import io

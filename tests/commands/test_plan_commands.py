@@ -1,4 +1,4 @@
-"""`plimsoll plan`, `check` and `script` as a user meets them, up to training by the script that is printed."""
+"""`plimsoll plan`, `check` and `script` as a user runs them, up to training by the script that is printed."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`plimsoll shop` and `plimsoll max-input` as a user meets them, on the model that ships with the package."""
+"""`plimsoll shop` and `plimsoll max-input` as a user runs them, on the model that ships with the package."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What planning needs of a computer: everything else is a note."""
+"""What planning requires from a computer; everything else is a note."""
 
 import tomllib
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What XLA keeps in memory for reasons of its own: seen in programs it compiled, with the pass that is behind it."""
+"""What XLA keeps in memory for its own reasons: seen in compiled programs, with the responsible pass."""
 
 import pytest
 from steps import Step, live_bytes

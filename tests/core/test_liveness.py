@@ -1,4 +1,4 @@
-"""Who is alive when: steps of a few operations, their memory taken and given back worked out by hand."""
+"""When buffers are alive: steps of a few operations, with allocations and releases worked out by hand."""
 
 import pytest
 from steps import Step, live_bytes, replayed, story

@@ -1,4 +1,4 @@
-"""What a measurement says of itself."""
+"""The summary figures of a measurement."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What TensorFlow leaves of a device: its own rule, worked out by hand and held against its own log lines."""
+"""What TensorFlow leaves of a device: its own rule, worked out by hand and compared with its own log lines."""
 
 import pytest
 

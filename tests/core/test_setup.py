@@ -1,4 +1,4 @@
-"""One way to train: how it is written, what makes no sense, and which part of it changes the step."""
+"""Setups: how they are written, which make no sense, and which parts change the step."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What carries a training, worked out by hand: 1 GiB, and 100 MiB for each sample a GPU holds."""
+"""Which GPUs fit a training, worked out by hand: 1 GiB, and 100 MiB for each sample a GPU holds."""
 
 from dataclasses import replace
 

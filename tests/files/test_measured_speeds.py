@@ -1,4 +1,4 @@
-"""Speeds out of files of measurements."""
+"""Speeds from measurement files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Plan files: what is written can be read, and whatever is wrong with a file is a sentence."""
+"""Plan files: what is written can be read, and every error in a file is a sentence."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""One way to write a file: the old one or the new one, whatever happens, and nothing left beside it."""
+"""Files are written atomically: the old or the new content remains, and no temporary file is left."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Every kind of file that plimsoll leaves behind, with a number in it: written by the product, read by the product."""
+"""Every kind of file that plimsoll leaves behind, with a number in it, written and read by the product itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

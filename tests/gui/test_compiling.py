@@ -1,4 +1,4 @@
-"""The compiler behind the chart: asked in the background, its figures are marks, and the band narrows around them."""
+"""The compiler runs in the background: its figures are marks on the chart, and the band narrows around them."""
 
 import sys
 from collections.abc import Iterator

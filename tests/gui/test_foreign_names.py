@@ -1,4 +1,4 @@
-"""Names out of files in the app: shown as they are, never as markup, and never so that a picture can't be opened."""
+"""Names from files in the app: shown literally, never as markup, and without breaking exported pictures."""
 
 from xml.etree import ElementTree
 

@@ -1,4 +1,4 @@
-"""The Help menu: a guide that needs no network, the keys as they are, and a look at this computer."""
+"""The Help menu: the offline guide, the current shortcuts, and the check of this computer."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Tests wait for what the app says, never for a time."""
+"""Tests wait for a state of the app, never for a fixed time."""
 
 from collections.abc import Callable
 

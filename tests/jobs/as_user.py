@@ -1,4 +1,4 @@
-"""Run as an ordinary user: what a worker's sandbox holds for each way the system may be, and every way out tried."""
+"""Run as an ordinary user: what a worker's sandbox blocks on each kind of system, with every escape tried."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What a worker can do, good and bad."""
+"""Handlers for test workers, well-behaved and not."""
 
 import ctypes
 import errno

@@ -1,4 +1,4 @@
-"""A parent to be killed: says its child's number and waits for it."""
+"""A parent process to kill: prints its child's process id and waits for it."""
 
 import sys
 

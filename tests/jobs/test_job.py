@@ -1,4 +1,4 @@
-"""A job: one request, one fresh child, and exactly one last event whatever the child does."""
+"""A job: one request, one new child, and exactly one last event whatever the child does."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Children that die, flood, garble or refuse to go: always one last event, with a sentence that says what happened."""
+"""Children that die, flood, send garbage or refuse to exit: always one last event that says what happened."""
 
 import random
 import signal

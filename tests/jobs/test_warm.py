@@ -1,4 +1,4 @@
-"""A warm worker: one child for many requests, replaced when it is not to be trusted."""
+"""A warm worker: one child for many requests, replaced when it can't be trusted."""
 
 import signal
 import threading

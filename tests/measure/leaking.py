@@ -1,4 +1,4 @@
-"""Models whose training step keeps what it should give back, and one that does not."""
+"""Models whose training step leaks memory, and one that does not."""
 
 import keras
 import tensorflow as tf

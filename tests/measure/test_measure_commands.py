@@ -1,4 +1,4 @@
-"""`measure`, `calibrate` and `max-batch --measured` as a user has them."""
+"""`measure`, `calibrate` and `max-batch --measured` as a user runs them."""
 
 import json
 import os

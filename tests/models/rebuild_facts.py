@@ -1,4 +1,4 @@
-"""What the rebuilder does, found out in one process with TensorFlow and told as one JSON object."""
+"""Facts about the rebuilder, collected in one process with TensorFlow and printed as one JSON object."""
 
 import json
 import resource

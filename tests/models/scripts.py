@@ -1,4 +1,4 @@
-"""Tools of the tests in processes of their own, since they import TensorFlow."""
+"""Test tools that run in separate processes, since they import TensorFlow."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`plimsoll describe` as a user meets it: a real process, a real child, one sentence when something is wrong."""
+"""`plimsoll describe` as a user runs it: a real process, a real child, one sentence when something is wrong."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What real files of Keras 3 and Keras 2 are described as."""
+"""Descriptions of real files of Keras 3 and Keras 2."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""The reader refuses what could run code, and the sentence says where it stands."""
+"""The reader refuses what could run code, and the message says where it is."""
 
 import json
 

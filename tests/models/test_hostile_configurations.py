@@ -1,4 +1,4 @@
-"""The reader refuses configurations that are no JSON, or that make no sense as a model."""
+"""The reader refuses configurations that are not JSON, or make no sense as a model."""
 
 import json
 

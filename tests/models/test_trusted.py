@@ -1,4 +1,4 @@
-"""Packages that the user trusts: what a file may name of them, and what not."""
+"""Packages that the user trusts: what a file may and may not name from them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The reader refuses what is no file, what changes under its hands, and folders that hold no model."""
+"""The reader refuses special files, files that change while being read, and folders without a model."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Which Python workers run in, and what is said of one that will not do."""
+"""Which Python workers run in, and what is reported about an unsuitable one."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Where a user sees that no Python has TensorFlow, and says which one has."""
+"""Where a user sees that no Python has TensorFlow, and chooses one that has."""
 
 import gc
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a long run came to, for the README's table: results/NAME.json."""
+"""Results of long runs for the README's table: results/NAME.json."""
 
 import json
 from datetime import date

@@ -1,4 +1,4 @@
-"""Plimsoll as a process of its own, in surroundings that a test makes."""
+"""Runs Plimsoll as a separate process in an environment made by a test."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""How a command begins and ends: with streams closed, pipes nobody writes into, signals at any moment."""
+"""How commands start and end: with closed streams, pipes without a writer, signals at any moment."""
 
 import json
 import os
