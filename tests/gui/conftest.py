@@ -1,4 +1,4 @@
-"""The app without a screen, on the model that ships with it: one real session shared by all tests that don't change it."""
+"""The app without a screen, on the model that ships with it: one real session for tests that don't change it."""
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
