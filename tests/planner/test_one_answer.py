@@ -98,8 +98,8 @@ def from_shop(file: str, capsys) -> tuple[int, int]:
 def from_chart(file: str, qapp: QApplication) -> tuple[int, int]:
     session, view, appearance = (
         Session(find_device(DEVICE)),
-        ChartView(Appearance(Look.LIGHT).theme),
-        Appearance(Look.LIGHT),
+        ChartView(Appearance(qapp, Look.LIGHT).theme),
+        Appearance(qapp, Look.LIGHT),
     )
     try:
         session.choose_setup(jit=Jit.OFF)

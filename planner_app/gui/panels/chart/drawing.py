@@ -26,7 +26,7 @@ STYLES = (
 MANY = 4  # with this many lines or more, the others fade
 FADED = 0.4
 PIECES = 6  # of a line between two batches
-LABEL_WIDTH = 52  # width of a batch label in pixels
+LETTER_WIDTH, LABEL_GAP = 7, 8  # pixels: of a letter of a batch's label, and between two labels
 SYMBOLS = {MEASURED: "d", COMPILED: "s"}
 
 
@@ -130,7 +130,7 @@ class Drawing:
         shown = [series for series in self.picture.series if series.largest and self.is_on(series)]
         shown.sort(key=lambda series: not series.chosen)
         pixels = self._pixels_per_place()
-        taken: list[float] = []
+        taken: list[tuple[float, int]] = []
         self._dots.begin()
         self._labels.begin()
         for series in shown:
@@ -140,8 +140,9 @@ class Drawing:
             dot = self._dots.take()
             dot.setPos(place, height)
             dot.paint_as(colour, self.theme.surface, 1.0)
-            if all(abs(place - other) * pixels > LABEL_WIDTH for other in taken):
-                taken.append(place)
+            width = len(series.largest_text) * LETTER_WIDTH
+            if all(abs(place - other) * pixels > (width + beside) / 2 + LABEL_GAP for other, beside in taken):
+                taken.append((place, width))
                 label = self._labels.take()
                 label.say(series.largest_text, colour)
                 label.setPos(place, height)
