@@ -9,12 +9,12 @@ import keras
 import tensorflow as tf
 
 from planner_app.core.model.description import CheckedModel, Layer, ModelDescription, TensorShape
-from planner_app.worker.build.expected import has_own_step, loss_name, written_batch
-from planner_app.worker.build.feed import given_feed
 from planner_app.worker.build.inputs import Tensor, inputs_of, outputs_of
-from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.build.saved_weights import first_difference
-from planner_app.worker.build.training_text import loss_text, optimizer_text, optimizers_text
+from planner_app.worker.training.expected import has_own_step, loss_name, written_batch
+from planner_app.worker.training.feed import given_feed
+from planner_app.worker.training.optimizers import optimizers_of
+from planner_app.worker.training.training_text import loss_text, optimizer_text, optimizers_text
 
 BATCH = "batch"
 OWN_LOSS = "the model's own"

@@ -20,16 +20,16 @@ from keras.src.legacy.saving import saving_utils
 from planner_app.core.model.description import CheckedModel
 from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.worker.build import edit_config, user_code
-from planner_app.worker.build.compiled import automatic_jit, compile_as_saved
 from planner_app.worker.build.countable import check_countable, is_overflow, too_large
-from planner_app.worker.build.expected import has_own_step
-from planner_app.worker.build.feed import given_feed
 from planner_app.worker.build.inputs import inputs_of
 from planner_app.worker.build.long_models import built_once
 from planner_app.worker.build.packages import import_trusted, without_preprocessors
 from planner_app.worker.build.said import line
 from planner_app.worker.build.saved_values import not_loaded
 from planner_app.worker.build.valueless import without_values
+from planner_app.worker.training.compiled import automatic_jit, compile_as_saved
+from planner_app.worker.training.expected import has_own_step
+from planner_app.worker.training.feed import given_feed
 
 TAKEN_BY_EVERY_LAYER = {"batch_input_shape", "batch_shape", "input_shape", "dtype", "trainable", "name"}
 BUILT_WITH_BATCH = 2

@@ -14,12 +14,12 @@ from tensorflow.python.framework import ops
 
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import StepSetup
-from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.graph.nodes import Graph
 from planner_app.worker.graph.repeated import repeated_updates
 from planner_app.worker.graph.replicas import Reduction
 from planner_app.worker.graph.rewrite import step_graph
 from planner_app.worker.graph.step import Trainable, build, trace_batch, trace_step
+from planner_app.worker.training.optimizers import optimizers_of
 
 
 @dataclass(frozen=True, slots=True)

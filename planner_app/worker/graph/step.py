@@ -18,17 +18,17 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import StepSetup
 from planner_app.core.model.trace import Trained
 from planner_app.errors import ModelError, PlannerError, SetupError
-from planner_app.worker.build.compiled import compile_model, own_jit
-from planner_app.worker.build.expected import expected_feeds, has_own_step, loss_name
-from planner_app.worker.build.feed import Feed, given_feed, sample_batch
-from planner_app.worker.build.fine_tune import fine_tune
 from planner_app.worker.build.inputs import outputs_of
-from planner_app.worker.build.optimizers import optimizers_of
 from planner_app.worker.build.rebuild import Rebuilt, rebuilt
 from planner_app.worker.build.said import line
-from planner_app.worker.build.training_text import losses_text, optimizers_text
 from planner_app.worker.build.valueless import without_values
 from planner_app.worker.graph.front_end import on_the_host
+from planner_app.worker.training.compiled import compile_model, own_jit
+from planner_app.worker.training.expected import expected_feeds, has_own_step, loss_name
+from planner_app.worker.training.feed import Feed, given_feed, sample_batch
+from planner_app.worker.training.fine_tune import fine_tune
+from planner_app.worker.training.optimizers import optimizers_of
+from planner_app.worker.training.training_text import losses_text, optimizers_text
 
 # Batch sizes people use are mostly multiples of eight, and whether a slice can be a view depends on it.
 BATCH_FACTOR = 8

@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
-from planner_app.worker.build.feed import TWO
 from planner_app.worker.build.inputs import inputs_of
+from planner_app.worker.training.feed import TWO
 
 
 def vocabularies(model: keras.Model) -> dict[str, int]:

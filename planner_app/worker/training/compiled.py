@@ -16,9 +16,9 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import OWN, Optimizer, StepSetup, parse_named
 from planner_app.errors import SetupError
 from planner_app.worker.build.edit_config import copied
-from planner_app.worker.build.expected import has_own_step
-from planner_app.worker.build.optimizers import accumulating, make_optimizer, optimizers_of, renewed
 from planner_app.worker.build.said import line
+from planner_app.worker.training.expected import has_own_step
+from planner_app.worker.training.optimizers import accumulating, make_optimizer, optimizers_of, renewed
 
 ASSUMED_OPTIMIZER, ASSUMED_LOSS = Optimizer("adam"), "mean_squared_error"
 UNCOMPILED = "the model is not compiled"

@@ -14,9 +14,9 @@ import keras
 import tensorflow as tf
 
 from planner_app.errors import SetupError
-from planner_app.worker.build.feed import UNKNOWN, Feed, Slot
 from planner_app.worker.build.inputs import Tensor, input_structure, inputs_of, output_structure
-from planner_app.worker.build.vocabularies import vocabularies
+from planner_app.worker.training.feed import UNKNOWN, Feed, Slot
+from planner_app.worker.training.vocabularies import vocabularies
 
 Sizes = Mapping[str, tuple[int, ...]]
 BATCH = 8 * 211  # a batch to follow the outputs' shapes with: no other size of a model is likely to be this one
