@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from keras.src.utils import io_utils
 from planner_app import __version__
 from planner_app.core.measure.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
 from planner_app.core.plan.plan import DeviceKind
+from planner_app.errors import PlanError
 from planner_app.train.notes import note
 from planner_app.train.observe.outputs import CsvOutput, Line, Output, Planned, TensorBoardOutput
 from planner_app.train.observe.terms import Term, compared
@@ -39,6 +41,11 @@ def make_watch(
 ) -> "Watch":
     first = not plan.worker  # of several hosts
     outputs: list[Output] = []
+    if tensorboard is not None and find_spec("tensorboard") is None:
+        raise PlanError(
+            "watch(tensorboard=...) needs the package tensorboard, which TensorFlow does not bring any more: "
+            "pip install tensorboard."
+        )
     if tensorboard is not None and first:
         outputs.append(TensorBoardOutput(Path(tensorboard)))
     if csv is not None and first:
