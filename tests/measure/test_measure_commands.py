@@ -104,7 +104,7 @@ def test_that_an_estimate_is_calibrated_with_a_measurement_until_it_is_deleted(m
     assert run("calibrate", "--forget", "cpu")[1] == "1 calibrations forgotten.\n"
     assert json.loads(run("estimate", MODEL, "--batch", "16", "--json")[1])["warnings"] == alone["warnings"]
     assert (
-        "demo_resnet, batch 8, float32, adam"
+        "demo_resnet, batch 8, float32, own"
         in run("calibrate", "--import", str(export))[1] + run("calibrate", "--list")[1]
     )
     assert run("calibrate", "--forget", "all")[0] == 0

@@ -57,7 +57,7 @@ def test_that_the_file_calibrates_another_machine_and_says_where_it_is_from(tmp_
     sample = Sample("dense", "", "batch 256", "2026-01-01T00:00:00Z", 102 * MB, (100 * MB,))
     file = tmp_path / "selftest.json"
     write_selftest(file, FOUND, (Calibration("NVIDIA L4", "2.21.0", "3.15.1", False, (sample,)),))
-    (taken,) = Calibrations(tmp_path / "other").take_in(file)
+    (taken,) = Calibrations(tmp_path / "other").import_file(file)
     assert taken.device == "NVIDIA L4" and taken.samples == (sample,)
     assert '"hardware": "NVIDIA <L4>"' in file.read_text()
 
