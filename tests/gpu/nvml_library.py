@@ -21,7 +21,8 @@ class Standin:
         self.file = folder / "machine.txt"
         self.file.touch()
         library = folder / "libnvidia-ml.so.1"
-        subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-Wall", "-o", library, SOURCE], check=True)
+        named = f'-DMACHINE_FILE="{self.file}"'
+        subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-Wall", named, "-o", library, SOURCE], check=True)
 
     def says(self, *lines: str) -> None:
         """Takes the place of what was said before: a program that runs sees it at its next question."""

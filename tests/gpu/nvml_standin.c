@@ -1,6 +1,6 @@
 /* A stand-in for libnvidia-ml.so.1: what nvidia-ml-py calls, answered from a text file that a test writes.
 
-   The file (NVML_STANDIN names it) is read at every call, so that a test can change the machine between two calls:
+   The file (NVML_STANDIN names it, else the one it was compiled with: workers get no such variable) is read at every call, so that a test can change the machine between two calls:
      gpus 2             how many GPUs
      init 18            what nvmlInit answers
      fail 1 15          every question about GPU 1 is answered with error 15
@@ -31,7 +31,8 @@ static ull energy = 5000;
 
 /* Calls `visit` with the words of each line until it says stop. */
 static int each_line(int (*visit)(char words[4][256], void *), void *given) {
-  FILE *file = fopen(getenv("NVML_STANDIN"), "r");
+  const char *named = getenv("NVML_STANDIN");
+  FILE *file = fopen(named ? named : MACHINE_FILE, "r");
   char line[1024], words[4][256];
   int found = 0;
   while (file && !found && fgets(line, sizeof line, file)) {
