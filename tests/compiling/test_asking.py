@@ -15,6 +15,7 @@ from planner_app.core.model.setup import Jit, Setup
 from planner_app.core.plan.ladder import PlanRequest
 from planner_app.core.plan.plan import SourceKind
 from planner_app.files.devices.catalogue import find_device
+from planner_app.files.kept.traces import TraceCache
 from planner_app.planner.lines import ASK_VARIABLE, Ask, default_ask
 from planner_app.planner.opening import check_model
 from planner_app.planner.planner import Planner
@@ -25,10 +26,16 @@ SETUP = Setup(batch=64, jit=Jit.ON)  # the demo was saved with jit_compile=False
 MIB = 1 << 20
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> TraceCache:
+    """Its own: the compiler may have been asked about the demo elsewhere."""
+    return TraceCache(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
-def planner() -> Planner:
+def planner(cache: TraceCache) -> Planner:
     """The demo model, traced, with a compiler that nobody has asked."""
-    planner = Planner(check_model(DEMO), ask=Ask.NEVER)
+    planner = Planner(check_model(DEMO), ask=Ask.NEVER, cache=cache)
     planner.need(SETUP, L4)
     return planner
 

@@ -15,9 +15,14 @@ def dtypes(config):
     return [inner["config"].get("dtype") for inner in config["config"]["layers"]]
 
 
-@pytest.mark.parametrize("dtype", ["float32", POLICY, None, "mixed_float16", "int8_from_float32"])
+@pytest.mark.parametrize("dtype", ["float32", POLICY, None, "mixed_float16"])
 def test_that_every_way_to_write_a_floating_policy_is_replaced(dtype):
     assert dtypes(with_precision(sequential(dense(dtype=dtype)), "bfloat16")) == ["float32", "bfloat16"]
+
+
+def test_that_a_quantised_policy_stays_quantised():
+    config = sequential(dense(dtype="int8_from_float32"))
+    assert dtypes(with_precision(config, "bfloat16")) == ["float32", "int8_from_bfloat16"]
 
 
 @pytest.mark.parametrize("dtype", ["int64", "string", {**POLICY, "config": {"name": "int64"}}])

@@ -128,7 +128,7 @@ def test_that_all_unknown_classes_are_named_at_once_with_their_layers(refused):
     second = layer("Mixer", module="lab.layers", name="mixer")
     sentence = refused(sequential(first, second))
     assert "'Attend' (layer 'attend_1'), 'lab.layers.Mixer' (layer 'mixer')" in sentence
-    assert "--custom file.py" in sentence
+    assert "--trust lab" in sentence
 
 
 def test_that_what_a_reader_may_take_is_bounded_by_the_kernel_too(tmp_path):

@@ -21,7 +21,14 @@ def start(*words: object, **environment: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_signals,
     )
+
+
+def heed_signals() -> None:
+    """As a shell's own commands do, even where this run is itself in the background (nohup)."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +40,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("seconds", [0.12, 0.2, 0.3, 0.5, 0.8])
 def test_that_ctrl_c_at_any_moment_is_130_and_nothing_else(seconds, tmp_path):
-    child = start("estimate", DEMO, "--batch", "8", TMPDIR=str(tmp_path))
+    child = start("estimate", DEMO, "--batch", "8", TMPDIR=str(tmp_path), PLIMSOLL_CACHE=str(tmp_path / "cache"))
     time.sleep(seconds)
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)

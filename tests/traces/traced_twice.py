@@ -15,7 +15,9 @@ from planner_app.core.model.setup import parse_optimizer
 from planner_app.worker.build.valueless import without_values
 from planner_app.worker.graph import repeated
 from planner_app.worker.graph.rewrite import step_graph
-from planner_app.worker.graph.step import make_optimizer, trace_step
+from planner_app.worker.graph.step import Trainable, trace_step
+from planner_app.worker.training.expected import expected_feeds
+from planner_app.worker.training.optimizers import make_optimizer
 
 BATCH = 808
 
@@ -39,7 +41,7 @@ def model(optimizer: str) -> keras.Model:
 def nodes(optimizer: str, repeat: bool) -> tuple[list[str], dict[str, str]]:
     made = model(optimizer)
     with repeated.repeated_updates(made.optimizer) if repeat else nullcontext():
-        step = trace_step(made, BATCH)
+        step = trace_step(Trainable(made, expected_feeds(made, {})[0]), BATCH)
     meta, captured = step_graph(step)
     graph = meta.graph_def
     functions = [list(function.node_def) for function in graph.library.function]
