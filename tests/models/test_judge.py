@@ -60,7 +60,7 @@ def _of_workers(lines: list[str]) -> list[re.Match[str]]:
         process = line.partition(" ")[0]
         if str(WORKER) in line and " execve(" in line:
             started.add(process)
-        if process in started and " seccomp(" in line and line.endswith("= 0"):
+        if process in started and "seccomp" in line and line.endswith("= 0"):  # whole, or "<... seccomp resumed>"
             confined.add(process)
         elif process in confined or (started and process not in started and "plimsoll-worker" in line):
             call = CALL.match(line)
