@@ -40,8 +40,8 @@ def watched(tmp_path_factory) -> list[re.Match[str]]:
     folder = tmp_path_factory.mktemp("judged")
     found: list[re.Match[str]] = []
     for name, config in HOSTILE.items():
-        path, log = keras_file(folder / f"{name}.keras", config), folder / "calls"
-        command = [STRACE, "-f", "-qq", "-s", "400", "-e", f"trace={CALLS}", "-o", log]
+        path, log = keras_file(folder / f"{name}.keras", config), folder / f"calls of {name}"
+        command = [STRACE, "-ff", "-qq", "-s", "400", "-e", f"trace={CALLS}", "-o", log]
         subprocess.run(
             [*command, sys.executable, "-m", "planner_app", "describe", path],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -49,7 +49,13 @@ def watched(tmp_path_factory) -> list[re.Match[str]]:
             timeout=300,
             check=False,
         )
-        found += _of_workers(log.read_text(errors="replace").splitlines())
+        found += _of_workers(
+            [
+                f"{one.suffix[1:]} {line}"
+                for one in sorted(log.parent.glob(f"{log.name}.*"))
+                for line in one.read_text(errors="replace").splitlines()
+            ]
+        )
     return found
 
 

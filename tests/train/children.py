@@ -13,7 +13,7 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def start(script: str, environment: dict[str, str] | None = None, **given: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, str(HERE / "scripts.py"), script, json.dumps(given)]
+    command = [sys.executable, str(HERE / "training_scripts.py"), script, json.dumps(given)]
     return subprocess.Popen(
         command,
         env=clean() | QUIET | (environment or {}),

@@ -9,7 +9,7 @@ import pytest
 from children import finish, run, start
 from planning import cpu_entry, plan
 from ports import free_ports
-from scripts import FEATURES, TARGETS, WIDTH
+from training_scripts import FEATURES, TARGETS, WIDTH
 
 from planner_app.files.kept.measurements import read_measurement
 from planner_app.files.plans import write_plan
