@@ -1,4 +1,4 @@
-"""A training script in a child process: `python training_scripts.py NAME ARGUMENTS-AS-JSON`. It answers in one line of JSON.
+"""A training script in a child process: `python training_scripts.py NAME JSON`. It answers in one line of JSON.
 
 TensorFlow's devices and allocator are set up once in a process, so every way to set them up has a process of its own.
 """
