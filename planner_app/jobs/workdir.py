@@ -53,7 +53,7 @@ def remove_all() -> None:
 
 
 def sweep() -> None:
-    """Remove the folders of parents that are no more."""
+    """Remove the folders of parents that have ended."""
     for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         with contextlib.suppress(OSError):
             status = folder.lstat()

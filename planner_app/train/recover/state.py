@@ -28,7 +28,7 @@ COPYING_SHARE = 0.01  # of the time may go into copies
 
 
 def small_state(strategy: Any, model: Any) -> list[Any]:
-    """Variables that a step changes and that are no weights, each replica's own."""
+    """Variables other than weights that a step changes, each replica's own."""
     found = [*model.non_trainable_variables, *model.metrics_variables]
     return [part for part in parts_of(strategy, found) if _bytes(part) <= SMALL_BYTES]
 

@@ -1,4 +1,4 @@
-"""Models of many layers: what Keras does in the square of their number is done once, and depth is no error.
+"""Models of many layers: work that Keras does quadratically is done once, and depth does not fail.
 
 `Sequential.from_config` rebuilds the whole graph after every layer it adds: 500 layers took 95 s, and 0.5 s built once.
 And Keras follows a graph from its outputs by recursion, one frame or two a layer, where Python stops at 1000.

@@ -77,7 +77,7 @@ def rebuilt(
         values: Variables get the values their initializers make, as those of a new model do.
     """
     if precision is not None and precision not in PRECISIONS:
-        raise SetupError(f"{precision!r} is no precision: expected one of {', '.join(PRECISIONS)}.")
+        raise SetupError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}.")
     _set_defaults(precision)
     with warnings.catch_warnings(), automatic_jit(), nullcontext() if values else without_values():
         warnings.simplefilter("ignore")  # Keras' advice to the author of a model; ours go into the description
@@ -156,7 +156,7 @@ def _explained() -> Iterator[None]:
 
 @cache
 def _accepted_options(class_name: str) -> frozenset[str] | None:
-    """What a layer of Keras can be made with; None for models and for classes that are no layers of Keras."""
+    """The arguments that a Keras layer takes; None for models and for classes that are not Keras layers."""
     layer = getattr(keras.layers, class_name, None)
     if not inspect.isclass(layer) or not issubclass(layer, keras.layers.Layer) or issubclass(layer, keras.Model):
         return None

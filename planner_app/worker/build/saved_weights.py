@@ -9,7 +9,7 @@ from keras.src.saving import saving_lib
 from planner_app.core.model.description import CheckedModel
 
 Shape = tuple[int, ...]
-OF_TRAINING = ("optimizer", "metrics", "_loss_tracker")  # saved or not, they are no weights of the model
+OF_TRAINING = ("optimizer", "metrics", "_loss_tracker")  # not weights of the model, whether saved or not
 
 
 def first_difference(model: keras.Model, checked: CheckedModel) -> str | None:

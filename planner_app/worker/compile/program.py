@@ -69,7 +69,7 @@ class _Compilation(threading.Thread):
     def run(self) -> None:
         try:
             _compile(self._module, self._topology)
-        except BaseException as error:  # handed over to who waits
+        except BaseException as error:  # re-raised in the waiting thread
             self.error = error
 
 

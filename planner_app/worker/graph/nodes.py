@@ -16,7 +16,7 @@ from planner_app.core.model.setup import HOPPER
 from planner_app.core.model.trace import Size
 from planner_app.worker.graph.imported import imported
 
-# A constant larger than this is never needed for its content: it is no shape, index or loop bound.
+# A constant larger than this is never needed for its content: it is not a shape, index or loop bound.
 LARGEST_KNOWN_CONSTANT = 4096
 MOST_PADDED = 4
 

@@ -190,7 +190,7 @@ def _check_text(text: str, layer: str) -> None:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise Refused(f"a text in it is no valid Unicode: {text!r:.80}{_at(layer)}") from None
+            raise Refused(f"a text in it is not valid Unicode: {text!r:.80}{_at(layer)}") from None
 
 
 def _at(layer: str) -> str:

@@ -21,7 +21,7 @@ def parse_json(data: bytes, what: str) -> Any:
     try:
         text = data.decode(json.detect_encoding(data)).removeprefix("\ufeff")
     except UnicodeDecodeError:
-        raise Refused(f"its {what} is no text. The file is damaged: save the model again") from None
+        raise Refused(f"its {what} is not text. The file is damaged: save the model again") from None
     _check_depth(text, what)
     try:
         return json.loads(

@@ -31,7 +31,7 @@ def channels_first(graph: Graph) -> bool:
 
 
 def column_rows(graph: Graph, node: Node, turned: bool) -> Size:
-    """How many rows are added up into each column; nothing for what is no such reduction.
+    """How many rows are added up into each column; nothing for other operations.
 
     reduction_utils.cc, GetReductionKindAndContiguousComponents: the dimensions that go lie together, and what stays
     behind them are the columns. In pictures that are `turned` the channels lie before the pixels: rows again.

@@ -34,7 +34,7 @@ PICTURE = 4  # dimensions
 
 
 def workspace(graph: Graph, node: Node) -> Size:
-    """Nothing on a CPU, in a step that XLA compiles, and for what is no convolution."""
+    """Nothing on a CPU, in a step that XLA compiles, and for operations other than convolutions."""
     if not graph.on_gpu or graph.xla:
         return Size()
     if node.type in CALLS and is_compiled(node):

@@ -192,7 +192,7 @@ def read(folder: Path) -> list[Allocation]:
         space.MergeFromString(file.read_bytes())
     events = sorted(_events(space), key=lambda event: event[0])  # by time alone: it is told in picoseconds
     allocations, step, held = [], 0, held_back_bytes()
-    small = FIRST_REGION - held if held else 0  # the rest of that region, which is no part of the limit
+    small = FIRST_REGION - held if held else 0  # the rest of that region, which is not part of the limit
     for when, kind, told in events:
         if kind == STEP:
             step += 1

@@ -26,7 +26,7 @@ from planner_app.worker.graph.rewrite import CPU, device_properties
 
 MOST = 8  # edgeset.h: kInline, 64 bytes of pointers
 SCOPE = "in_order"
-COPIED_BYTES = 1024  # a constant above this is no scalar or shape: it is made once
+COPIED_BYTES = 1024  # a constant above this is not a scalar or shape: it is made once
 
 
 def optimized(meta: Any) -> Any:

@@ -19,7 +19,7 @@ def vocabularies(model: keras.Model) -> dict[str, int]:
 
 
 def _reached(model: keras.Model, start: Any) -> int:
-    """Follows a tensor through the model's layers up to the tables; what comes out of one is no index any more."""
+    """Follows a tensor through the model's layers up to the tables; what comes out of one is not an index any more."""
     tensors, found = {id(start)}, []
     by_depth = (getattr(model, "_functional", None) or model)._nodes_by_depth  # a Sequential keeps a model inside
     for depth in sorted(by_depth, reverse=True):
