@@ -59,7 +59,7 @@ def test_that_wrong_sizes_and_precisions_are_errors_of_the_setup(facts):
         "SetupError: The model has no input named 'token': its inputs are tokens, pictures"
     )
     assert facts["wrong rank"].startswith("SetupError: Input 'tokens' takes 1 sizes")
-    assert facts["wrong precision"].startswith("SetupError: 'float31' is no precision")
+    assert facts["wrong precision"].startswith("SetupError: precision must be one of ")
 
 
 def test_that_the_training_step_can_be_traced_without_values(facts):
