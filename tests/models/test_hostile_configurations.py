@@ -125,10 +125,10 @@ def test_that_names_that_steer_a_terminal_are_refused(refused):
 
 def test_that_all_unknown_classes_are_named_at_once_with_their_layers(refused):
     first = layer("Attend", module=None, name="attend_1")
-    second = layer("Mixer", module="lab.layers", name="mixer")
+    second = layer("Mixer", module="own_lab.layers", name="mixer")  # a package that nobody has
     sentence = refused(sequential(first, second))
-    assert "'Attend' (layer 'attend_1'), 'lab.layers.Mixer' (layer 'mixer')" in sentence
-    assert "--trust lab" in sentence
+    assert "'Attend' (layer 'attend_1'), 'own_lab.layers.Mixer' (layer 'mixer')" in sentence
+    assert "--custom file.py" in sentence
 
 
 def test_that_what_a_reader_may_take_is_bounded_by_the_kernel_too(tmp_path):
