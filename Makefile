@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: lock audit dist dist-test bundle bundle-test icons deb
-.PHONY: help run commands test lint style types imports format accuracy pictures samples man bench fuzz kills writes soak reliability equality disturbances clean distclean
+.PHONY: help run commands test suite lint style types imports format accuracy gallery versions published pictures samples man sharded bench fuzz kills writes soak guards fleet reliability equality disturbances clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,10 +41,17 @@ define on_demo
 	@echo && echo "Wrote $(WRITTEN)/$(1).json: the same, for programs."
 endef
 
-# A process for each core, up to four since each may hold TensorFlow several times. The tests of a file stay together.
-PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# Three processes for two cores, since tests also wait for each other's children and for timers; up to six, since each
+# may hold TensorFlow several times. The tests of a file stay together.
+PARALLEL := --numprocesses $(shell echo $$(( $$(nproc) * 3 / 2 ))) --maxprocesses 6 --dist loadfile --no-loadscope-reorder
 
-test: lint ## lint, then the whole test suite
+# mypy takes a minute of one core where it has no cache yet, so the tests begin beside it.
+test: $(READY) ## lint and the whole test suite
+	@$(MAKE) --no-print-directory --jobs 2 lint suite
+
+# Workers may not write what they compile of our code, so each of hundreds would compile it again.
+suite: $(READY)
+	@$(BIN)/python -m compileall -q planner_app
 	$(BIN)/pytest $(PARALLEL)
 
 lint: style types imports ## style, types and import contracts
@@ -67,10 +74,20 @@ accuracy: $(READY) ## hold estimates against measurements; the table goes into t
 	$(BIN)/python tests/accuracy
 	$(BIN)/python tests/accuracy/compiled.py
 	$(BIN)/python tests/accuracy/unseen.py
+	$(BIN)/python tests/accuracy/curves.py --most 3
+
+versions: $(READY) ## estimate and measure under TensorFlow 2.16 to 2.21 and Keras 3.5 to 3.15; downloads gigabytes, takes half an hour
+	$(BIN)/python tests/versions
+
+published: $(READY) ## hold estimates against figures that others have published from real GPUs; half an hour
+	$(BIN)/python tests/published
 
 gallery: $(READY) ## open, estimate and measure every model of tests/gallery; the table is build/gallery.md
 	$(BIN)/python -m tests.gallery
 	$(BIN)/python -m tests.gallery --files --estimate particular tuned hub
+
+speeds: $(READY) ## fit the speed model to published trainings, and judge it on GPUs that were left out; minutes
+	$(BIN)/python tests/speeds
 
 pictures: $(READY) ## every panel as the tests draw it, in build/pictures; those of README and guide from there
 	$(BIN)/pytest -q tests/gui -k pictures
@@ -82,6 +99,10 @@ samples: $(READY) ## run the commands that README and guide show, and say what h
 man: $(READY) ## the man page, from the command line itself
 	$(BIN)/python -m planner_app.commands.help.reference > packaging/plimsoll.1.new
 	mv packaging/plimsoll.1.new packaging/plimsoll.1
+
+sharded: $(READY) ## hold sharded state against real fits on simulated devices, and 7 billion parameters against 3 GiB and 10 minutes; needs keras-hub
+	$(BIN)/python -m tests.sharding.truth
+	$(BIN)/python -m tests.sharding.seven_billion
 
 bench: $(READY) ## how time and memory grow with a model's size
 	@set -e; for script in tests/benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script; done
@@ -99,14 +120,25 @@ writes: $(READY) ## the app killed 50 times while it writes, and a fault at ever
 soak: $(READY) ## hundreds of random operations on the app without a screen; nothing may grow; half an hour
 	$(BIN)/python tests/reliability/soak.py
 
+guards: $(READY) ## each guard of SECURITY.md switched off in a copy: the tests must notice; ten minutes
+	$(BIN)/python tests/reliability/guards.py
+
+fleet: $(READY) ## measurements on a real Ray cluster on this machine while nodes are killed, and a plan trained by Ray Train; half an hour
+	@$(BIN)/python -m pip install --quiet "ray[train]>=2.48,<3"
+	$(BIN)/python tests/fleet/proof.py
+	$(BIN)/python tests/fleet/train_proof.py
+	$(BIN)/python tests/reliability/report.py
+
 reliability: $(READY) ## the README's table of long runs, out of tests/reliability/results
 	$(BIN)/python tests/reliability/report.py
 
 equality: $(READY) ## training under plans held against Keras' fit, in every way that counts; minutes
 	$(BIN)/python tests/train/equality.py
+	$(BIN)/python tests/train/training_report.py
 
 disturbances: $(READY) ## training that runs out of memory or is killed, at every moment, under plimsoll run; minutes
 	$(BIN)/python tests/train/disturbances.py
+	$(BIN)/python tests/train/training_report.py
 
 dist: $(PACKAGERS) ## wheel and source archive, with a list of what they are made of (CycloneDX), in dist/
 	$(BIN)/python -m build --outdir dist .

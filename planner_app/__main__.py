@@ -1,8 +1,8 @@
-"""The entry point of `plimsoll`. Signals and the three standard streams are set up before the slow imports: Ctrl-C
-in the first half second must not look like a bug, and a closed stream's number must not go to another file."""
+"""The entry point of `plimsoll`. Signals and the three standard streams are set up before anything else is imported:
+Ctrl-C in the first half second must not look like a bug, and a closed stream's number must not go to another file."""
 
+import _signal as signal  # type: ignore[import-not-found]  # built in; `signal` itself imports a lot before it is there
 import os
-import signal
 import sys
 
 INTERRUPTED = 130  # 128 + SIGINT: what shells expect of a program ended by Ctrl-C

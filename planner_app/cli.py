@@ -6,6 +6,7 @@ Each command is a module with `HELP`, `add` and `run`. A `PlannerError` is print
 is a bug and is reported here, and only here.
 """
 
+import errno
 import importlib
 import os
 import signal
@@ -15,7 +16,6 @@ import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from io import StringIO
-from pathlib import Path
 from typing import Any, NoReturn
 
 from planner_app import __version__
@@ -25,7 +25,7 @@ from planner_app.foreign_text import for_line, for_terminal
 
 ROOMS = {
     "ask": "describe estimate sweep max-batch max-input advise shop devices",
-    "verify": "measure calibrate compile selftest",
+    "verify": "measure calibrate compile selftest fleet",
     "keep": "plan check script run",
     "help": "doctor doctor-env completion",
 }
@@ -50,8 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not given or given[0] == PICTURE or _names_a_model(given[0]):
         return _open_app(given)
     options = parser(given[0]).parse_args(given)
+    interrupts: list[int] = []
+    unkept()  # a command tells what it could not keep itself, not what another could not before it in this process
     try:
-        _enable_interrupts()
+        _enable_interrupts(interrupts)
         code = int(_command(options.command).run(options))
         sys.stdout.flush()
         if notice := unkept():
@@ -60,23 +62,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Cancelled, KeyboardInterrupt):
         return INTERRUPTED
     except PlannerError as error:
-        return _failed(str(error), error.detail if options.debug else "")
+        return INTERRUPTED if interrupts else _failed(str(error), error.detail if options.debug else "")
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         return ERROR
     except Exception as error:
+        if interrupts:
+            return INTERRUPTED
         if isinstance(error, OSError) and error.errno in NO_SPACE and error.filename is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
             return _failed(f"The output can't be written: {reason(error)}.", "")
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            return _failed(f"{str(error.filename)[:60]!r}... is too long for a file name: use a shorter one.", "")
         advice = "This is a bug in plimsoll: please report it with the output of --debug"
         said = " ".join(str(error).split())[:200]
         return _failed(f"{type(error).__name__}: {said}. {advice}.", traceback.format_exc() if options.debug else "")
 
 
-def _enable_interrupts() -> None:
-    """From here on Ctrl-C raises an exception, so that running work is stopped and results so far are kept."""
+def _enable_interrupts(interrupts: list[int]) -> None:
+    """From here on Ctrl-C raises an exception, so that running work is stopped and results so far are kept.
+
+    `interrupts` remembers it: a library that Ctrl-C meets halfway, in an import say, may raise something else.
+    """
+
+    def interrupt(number: int, _frame: object) -> None:
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupt)
 
 
 class Parser(ArgumentParser):
@@ -93,7 +107,7 @@ def _command(name: str) -> Any:
 
 def _names_a_model(word: str) -> bool:
     """Tell a model from a mistyped command: a model exists, or its name looks like one."""
-    return word not in COMMANDS and not word.startswith("-") and (Path(word).exists() or "." in word)
+    return word not in COMMANDS and not word.startswith("-") and (os.path.exists(word) or "." in word)  # noqa: PTH110
 
 
 def _open_app(given: list[str]) -> int:

@@ -10,7 +10,13 @@ FACTORS: dict[str, int] = {
     name.lower(): base**power for base, names in ((1024, BINARY), (1000, DECIMAL)) for power, name in enumerate(names)
 }
 MOST_BYTES = 10**30  # upper limit for what a log or a file may claim; fits into a float
+MOST_DIGITS = 18  # of a count: it fits into 64 bits; Python itself refuses to read more than 4300
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
+
+
+def count_of(text: str) -> int:
+    """A positive integer in digits; 0 for anything else, also for one so long that nothing can be counted by it."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else 0
 
 
 def format_bytes(count: int) -> str:

@@ -19,12 +19,19 @@ WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 PICTURES = Path(__file__).parents[1] / "build" / "pictures"
 
 
-# Folders whose files take longest, in this order, then the others: the processes that share the work end together.
-BEGIN_WITH = ("train", "measure", "accuracy", "advise", "gui", "models", "traces", "commands", "gallery", "compiling")
+# Files that take half a minute or more, then folders whose files take longest, in this order, then the others: the
+# processes that share the work end together.
+BEGIN_WITH = (
+    "test_one_answer test_equality test_for_real test_supervised test_training test_examples test_measure_commands "
+    "test_measuring test_api test_arguments test_applications test_validate test_tuning test_runs_as_measurements "
+    "test_gallery test_opening_on_a_screen "
+    "train measure sharding screen accuracy advise gui models traces compiling gallery commands"
+).split()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: BEGIN_WITH.index(folder) if (folder := item.path.parent.name) in BEGIN_WITH else 99)
+    place = {name: number for number, name in enumerate(BEGIN_WITH)}
+    items.sort(key=lambda item: min(place.get(name, len(place)) for name in (item.path.stem, item.path.parent.name)))
 
 
 def pytest_unconfigure() -> None:
@@ -41,11 +48,14 @@ def children() -> Children:
 @pytest.fixture(scope="module", autouse=True)
 def nothing_is_known_yet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No file's tests see what those of another have measured, searched for or chosen."""
+    from planner_app.files.writing import unkept
+
     folder = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("PLIMSOLL_CALIBRATIONS", "PLIMSOLL_SEARCHES", "PLIMSOLL_SETTINGS"):
             patch.setenv(name, str(folder / name.lower()))
         yield
+    unkept()  # what could not be saved in a test is not told by the next command of another
 
 
 def own_surroundings(run: Path) -> dict[str, str]:

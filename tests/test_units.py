@@ -3,7 +3,7 @@
 import pytest
 
 from planner_app.errors import PlannerError
-from planner_app.units import format_bytes, parse_bytes
+from planner_app.units import count_of, format_bytes, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,13 @@ def test_that_other_texts_get_a_sentence(text):
 def test_that_huge_amounts_are_formatted_and_parsed():
     assert format_bytes(10**400) == format_bytes(10**30)
     assert parse_bytes("9" * 400 + "GiB") == parse_bytes("1" + "0" * 30 + "GiB")
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "³", "9" * 19, "9" * 5000, "x", " 1"])
+def test_that_what_is_not_a_positive_integer_counts_nothing(text):
+    assert count_of(text) == 0
+
+
+@pytest.mark.parametrize(("text", "count"), [("1", 1), ("0012", 12), ("9" * 18, 10**18 - 1)])
+def test_that_digits_are_counted(text, count):
+    assert count_of(text) == count

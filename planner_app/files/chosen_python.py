@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from planner_app.files.home import config_folder
+from planner_app.files.reading import read_at_most
 
 FOLDER_VARIABLE = "PLIMSOLL_SETTINGS"
 MAX_FILE_BYTES = 1 << 20
@@ -27,7 +28,6 @@ def settings_file() -> Path:
 def chosen_python() -> str:
     """Its path; empty if none was chosen. Unreadable settings are ignored here: the app reports them."""
     try:
-        with settings_file().open("rb") as file:
-            return msgspec.json.decode(file.read(MAX_FILE_BYTES), type=_Chosen).python
+        return msgspec.json.decode(read_at_most(settings_file(), MAX_FILE_BYTES), type=_Chosen).python
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""

@@ -8,15 +8,26 @@ from typing import Any, get_args
 
 import msgspec
 
-from planner_app.core.plan.plan import VERSION, Address, Date, Digest, OptimizerName, Plan
+from planner_app.core.plan.plan import (
+    VERSION,
+    Adapters,
+    Address,
+    Date,
+    Digest,
+    OptimizerName,
+    Plan,
+    Quantization,
+)
 from planner_app.errors import PlanError
 from planner_app.files.reading import read_at_most
 from planner_app.files.strict_json import at, parse_json
 
 MOST_FILE_BYTES = 4 << 20  # a hundred times the size of a plan with eight devices
 
-# Upgrades from each version to the next, so that old plans stay readable. Version 1 is the first.
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+# Upgrades from each version to the next, so that old plans stay readable.
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: lambda plan: {**plan, "schema_version": 2},  # 2 adds the terms of each peak
+}
 
 WORDS = {
     "array": "a list",
@@ -26,7 +37,8 @@ WORDS = {
     "object": "an object",
     "str": "a string",
 }
-EXAMPLES = {meta.pattern: meta.examples[0] for _, meta in map(get_args, (Address, Date, Digest, OptimizerName))}
+WRITTEN = (Adapters, Address, Date, Digest, OptimizerName, Quantization)
+EXAMPLES = {meta.pattern: meta.examples[0] for _, meta in map(get_args, WRITTEN)}
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -48,12 +60,17 @@ def read_plan(path: str | Path) -> Plan:
 def parse_plan(data: bytes, name: str = "the text") -> Plan:
     """The plan in the bytes of a file. Errors call it `name`."""
     try:
-        if len(data) > MOST_FILE_BYTES:
-            raise PlanError(f"it has more than {MOST_FILE_BYTES} bytes, too many for a plan")
-        return _decoded(_upgraded(parse_json(data)))
+        return plan_in(data)
     except PlanError as error:
         advice = "" if str(error).endswith(".") else ". Write it again with `plimsoll plan`."
         raise PlanError(f"{name!r} is not a plan that can be used: {error}{advice}") from error
+
+
+def plan_in(data: bytes) -> Plan:
+    """The plan, or a `PlanError` that is a clause: what is wrong, and where."""
+    if len(data) > MOST_FILE_BYTES:
+        raise PlanError(f"it has more than {MOST_FILE_BYTES} bytes, too many for a plan")
+    return _decoded(_upgraded(parse_json(data)))
 
 
 def _upgraded(value: Any) -> Any:

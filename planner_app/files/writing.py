@@ -22,6 +22,7 @@ from planner_app.units import format_bytes
 BEGIN, END = ".plimsoll-", ".tmp"
 LOCK = ".plimsoll-lock"
 PATIENCE_SECONDS = 5.0  # for another process to finish its update, which takes milliseconds unless it hangs
+READER_SECONDS = 10.0  # for a pipe, as when one is read
 LOOK_SECONDS = 0.01
 OWNERS = 0o600
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -210,9 +211,24 @@ def _mode(path: Path | str) -> int | None:
         return None
 
 
+def _opened(path: Path | str) -> int:
+    """A named pipe that nobody reads from can't be opened; its reader may come a moment later."""
+    until = time.monotonic() + READER_SECONDS
+    while True:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > until:
+                raise TimeoutError(errno.ETIMEDOUT, "nothing is reading from it", str(path)) from None
+        time.sleep(LOOK_SECONDS)
+
+
 def _write_into(path: Path | str, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    descriptor = _opened(path)
     try:
+        os.set_blocking(descriptor, True)
         _put(descriptor, data)
     finally:
         os.close(descriptor)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 
 from planner_app import data
 from planner_app.core.hardware.device import Device
@@ -15,29 +16,36 @@ from planner_app.core.model.setup import Precision
 from planner_app.errors import PlannerError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.foreign_text import for_line
-from planner_app.gui import actions
 from planner_app.gui.background.task import Task
-from planner_app.gui.choice import Choice
-from planner_app.gui.look.plain_label import agreed, warn
+from planner_app.gui.frame import actions
+from planner_app.gui.frame.dock import Dock, held
+from planner_app.gui.frame.furniture import Furniture
+from planner_app.gui.frame.panel import Panel
+from planner_app.gui.frame.statusbar import StatusPresenter
+from planner_app.gui.frame.window import MainWindow
+from planner_app.gui.look.plain_label import warn
 from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel
-from planner_app.gui.panels.empty.presenter import CentrePresenter
-from planner_app.gui.panels.empty.view import EmptyView
-from planner_app.gui.session import Session
-from planner_app.gui.settings import Settings, SettingsFile
-from planner_app.gui.statusbar import StatusPresenter
-from planner_app.gui.window import MainWindow
+from planner_app.gui.opener import Opener
+from planner_app.gui.panels.centre.presenter import CentrePresenter
+from planner_app.gui.panels.centre.view import CentreView
+from planner_app.gui.panels.doctor.presenter import make as make_log
+from planner_app.gui.panels.doctor.presenter import panel_of as log_panel
+from planner_app.gui.panels.headline.presenter import HeadlinePresenter
+from planner_app.gui.panels.headline.view import HeadlineView
+from planner_app.gui.state.choice import Choice
+from planner_app.gui.state.remembered import remember
+from planner_app.gui.state.session import Session
+from planner_app.gui.state.settings import Settings, SettingsFile
+from planner_app.gui.state.source import ModelSource
 from planner_app.jobs import interpreter as python
 
 DEMO = data.FOLDER / "demo.keras"
 FIRST_DEVICE = "NVIDIA L4"
-PLAN = ".plan.json"
-MODELS = "Keras models (*.keras *.h5 *.hdf5 *.json);;All files (*)"
 SIZE = (1280, 800)
 
 
 class App(QObject):
-    """The window appears at once; chart and panels, which take longer, come with the first model.
+    """The window appears at once; chart and panels are built while it is already of use.
 
     Attributes:
         window: Not shown yet.
@@ -54,65 +62,112 @@ class App(QObject):
         self.session = Session(device)
         self.session.choose(lambda choice: _restored(choice, self.settings, others))
         self.session.forget_history()
+        self._furniture = Furniture(self.session, self.appearance, log_scale=self.settings.log_scale)
         self.panels: dict[str, Panel] = {}
+        self._docks: dict[Dock, Qt.DockWidgetArea] = {}
         self.keeps_layout = True
-        self._asked_for = ""
-        self.empty = EmptyView()
-        self._centre = CentrePresenter(self.session, self.empty)
+        self._to_reopen: list[ModelSource] = []
+        self._make_centre()
         self.actions = actions.Actions(self)
-        self.window = MainWindow(self._centre.centre, self.actions.menus())
+        self.window = MainWindow(self.centre, self.actions.menus())
         self.window.resize(*SIZE)
-        self._status = StatusPresenter(self.session, self.window.statusBar(), self.appearance)
-        self.empty.open_clicked.connect(self.ask_for_model)
-        self.empty.demo_clicked.connect(self.open_demo)
-        self.empty.log_clicked.connect(self.show_doctor)
-        self.empty.python_clicked.connect(self.ask_for_python)
-        self.window.dropped.connect(self.open)
-        self.window.closed.connect(self.close)
-        self.session.model_changed.connect(self._on_model_changed)
+        self.opener = Opener(self.session, self.window)
+        self._status = StatusPresenter(self.session, self.window.statusBar())
+        self._connect()
+        self.empty.show_recent(tuple(each.recent for each in self.settings.remembered))
         if notice := warning or self._file.notice():
             self._status.say(notice)
 
-    def furnish(self) -> None:
-        """Put chart and panels into the window, if they are not there yet."""
-        if self.panels:
-            return
-        from planner_app.gui.docks import PANELS
-        from planner_app.gui.panels.chart.presenter import make as chart  # pyqtgraph and NumPy take half a second
+    def _make_centre(self) -> None:
+        headline = HeadlineView(self.appearance.theme)
+        self.headline = HeadlinePresenter(self.session, headline, self.appearance)
+        log, self.log = make_log(self.session, self.appearance)
+        self.log_panel = log_panel(log, self.log)
+        self.centre = CentreView(headline, log, self.appearance.theme)
+        self._centre = CentrePresenter(self.session, self.centre, self.appearance)
+        self.empty = self.centre.first
 
-        made = chart(self.session, self.appearance, log=self.settings.log_scale)
-        docked = [make(self.session, self.appearance) for make in PANELS]
-        self.panels = {panel.title: panel for panel in (made, *docked)}
-        self._centre.add_chart(made.widget)
-        self.window.add(docked, self.actions.toggles)
-        for panel in self.panels.values():
+    def _connect(self) -> None:
+        opener, first, log = self.opener, self.empty, self.log
+        first.open_clicked.connect(opener.ask_for_file)
+        first.demo_clicked.connect(self.open_demo)
+        first.log_clicked.connect(self.show_log)
+        first.python_clicked.connect(self.ask_for_python)
+        first.recent_clicked.connect(self.open)
+        for shown in (first, self.centre.notice):
+            shown.remedy_clicked.connect(opener.cure)
+        log.model_wanted.connect(opener.ask_for_file)
+        log.named.connect(self._centre.show_log)
+        log.other_file_given.connect(opener.open)
+        log.chart_wanted.connect(self._centre.show_model)
+        opener.plan_given.connect(self._open_plan)
+        opener.run_given.connect(lambda path: self.attempt(lambda: self.actions.tools.show_run(path)))
+        opener.log_file_given.connect(log.read_file)
+        opener.log_text_given.connect(log.read_text)
+        self._centre.panels_wanted.connect(self._on_panels_wanted)
+        self._centre.log_closed.connect(log.clear)
+        self.headline.plan_wanted.connect(lambda: self.bring("Plan"))
+        self.window.dropped.connect(opener.take)
+        self.window.closed.connect(self.close)
+        self._furniture.built.connect(self._on_built)
+        self._furniture.finished.connect(self._place, Qt.ConnectionType.QueuedConnection)  # in a turn of its own
+        self.session.opening_changed.connect(self._on_opening_changed)
+        self.session.model_changed.connect(self._on_model_changed)
+
+    def prepare(self) -> None:
+        """Build panels in the background, before they are needed."""
+        self._furniture.start()
+
+    def furnish(self) -> None:
+        """Put chart and panels into the window now, if they are not there yet."""
+        self._furniture.finish()
+        self._place(needed=True)
+
+    def _on_built(self, panel: Panel) -> None:
+        if panel.title != "Chart":
+            self._docks[Dock(panel, self.window)] = panel.area
+
+    def _place(self, *, needed: bool = False) -> None:
+        """Once they are built, and something is there for them to show."""
+        if self.panels or not self._furniture.is_complete or not (needed or self._centre.has_panels):
+            return
+        self.panels = self._furniture.panels
+        self._centre.add_chart(self.panels["Chart"].widget)
+        with held(self._docks):
+            self.window.add(list(self._docks.items()), self.actions.toggles)
+            self._arrange()
+        for panel in (*self.panels.values(), self.log_panel):
             self.actions.offer_export(panel)
-        self._arrange()
 
     # Menus and drops
 
     def open(self, path: str) -> None:
-        """Open a model's file or folder, or a plan; ask first for a Python file, since it is run."""
-        if path.endswith(PLAN):
-            self._open_plan(path)
-            return
-        if path.rpartition(":")[0].endswith(".py") and not self._agreed(path):
-            return
-        self._asked_for = path
-        self.session.open(path)
+        """Open anything: a model's file or folder, a plan, a log; with what it was opened with last time."""
+        known = self.settings.remembered_of(path)
+        if known is not None and known.source != ModelSource(path):
+            self.opener.open_source(known.source)
+        else:
+            self.opener.open(path)
 
     def open_demo(self) -> None:
         self.open(str(DEMO))
 
-    def ask_for_model(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self.window, "Open a saved Keras model", "", MODELS)
-        if path:
-            self.open(path)
+    def paste(self) -> None:
+        """Text is a log, a file is opened."""
+        if not self.opener.take(QGuiApplication.clipboard().mimeData()):
+            self._status.say("The clipboard holds neither a log nor a file.")
 
-    def ask_for_folder(self) -> None:
-        path = QFileDialog.getExistingDirectory(self.window, "Open a SavedModel folder")
-        if path:
-            self.open(path)
+    def reopen_last(self) -> None:
+        """The models of the last session, the current one last. Code is only run when it is asked for."""
+        known = [self.settings.remembered_of(path) for path in self.settings.open]
+        sources = [each.source for each in known if each is not None and not each.source.runs_code]
+        self._to_reopen = [source for source in sources if Path(source.path).exists()]
+        self._reopen_next()
+
+    def _reopen_next(self) -> None:
+        if self._to_reopen:
+            source = self._to_reopen.pop(0)
+            self.session.open(source.path, source.custom, source.trust, source.data)
 
     def ask_for_python(self) -> None:
         from planner_app.gui.panels.python.presenter import make  # seldom needed
@@ -130,20 +185,53 @@ class App(QObject):
             self.session.start(task)
 
     def reload(self) -> None:
-        if self.session.path:
-            self.session.open(self.session.path)
+        if (model := self.session.model) is not None:
+            source = model.source
+            self.session.open(source.path, source.custom, source.trust, source.data)
 
-    def show_doctor(self) -> None:
+    def close_tab(self) -> None:
+        if self._centre.on_log:
+            self._centre.close_log()
+        elif (model := self.session.model) is not None:
+            self.session.close_model(model)
+
+    def show_log(self) -> None:
+        self._centre.show_log(self.log.values.log)
+
+    def bring(self, title: str) -> None:
+        """Show a panel, leaving the log's page."""
         self.furnish()
-        self.window.bring("Doctor")
+        self._centre.want_panels()
+        self.window.bring(title)
 
     def panel_in_focus(self) -> Panel:
         """The panel with keyboard focus, or the chart."""
+        if self._centre.on_log:
+            return self.log_panel
         focus = QApplication.focusWidget()
         for panel in self.panels.values():
             if focus is not None and (panel.widget is focus or panel.widget.isAncestorOf(focus)):
                 return panel
+        self.furnish()
         return self.panels["Chart"]
+
+    def find(self) -> None:
+        """Search the panel in focus, or else the layers."""
+        search = self.panel_in_focus().find if self.panels else None
+        if search is None and "Layers" in self.panels:
+            self.window.bring("Layers")
+            search = self.panels["Layers"].find
+        if search is not None:
+            search()
+
+    def save_report(self, path: str) -> None:
+        from planner_app.gui.report import ReportMaker  # draws, which takes half a second to import
+
+        self.furnish()
+        report = ReportMaker(self.session, self)
+        report.saved.connect(lambda path: self._status.say(f"Saved the report: {path}"))
+        report.failed.connect(lambda why: warn(self.window, why))
+        report.save(path, self.panels)
 
     def attempt(self, action: Callable[[], object]) -> None:
         """Do it, and report why if it can't be done."""
@@ -154,10 +242,14 @@ class App(QObject):
 
     def close(self) -> None:
         """Save the settings and end all work, so that no process is left."""
+        self._furniture.stop()
         geometry, layout = self.settings.geometry, self.settings.layout
         if self.panels and self.keeps_layout:
             geometry, layout = self.window.layout_state()
         choice = self.session.choice
+        self._remember()
+        current = self.session.model
+        models = [model for model in self.session.models if model is not current]
         self.settings = msgspec.structs.replace(
             self.settings,
             geometry=geometry,
@@ -168,10 +260,19 @@ class App(QObject):
             precisions=tuple(map(str, choice.precisions)),
             gpu_counts=choice.gpu_counts,
             log_scale=self._log_scale(),
+            open=tuple(model.source.path for model in (*models, *([current] if current else []))),
         )
         if trouble := self._file.write(self.settings, self._opened):
             sys.stderr.write(f"plimsoll: {for_line(trouble)}\n")
         self.session.close()
+
+    def _remember(self) -> None:
+        settings = self.settings
+        told = [
+            remember(model, settings.remembered_of(model.source.path), _written(model.history.now.device))
+            for model in self.session.models
+        ]
+        self.settings = settings.with_remembered(told)
 
     def _log_scale(self) -> bool:
         chart = self.panels.get("Chart")
@@ -184,14 +285,13 @@ class App(QObject):
             panels = [panel for title, panel in self.panels.items() if title != "Chart"]
             first = {panel.area: panel.title for panel in reversed(panels)}
             widths = {title: 300 for area, title in first.items() if area in sides}
-            heights = {title: 250 for area, title in first.items() if area not in sides}
+            heights = {title: max(250, self.window.height() // 3) for area, title in first.items() if area not in sides}
             for title in first.values():
                 self.window.bring(title)
             self.window.arrange(widths, heights)
 
     def _open_plan(self, path: str) -> None:
-        self.furnish()
-        self.window.bring("Plan")
+        self.bring("Plan")
         show = self.panels["Plan"].open
         assert show is not None
         show(path)
@@ -202,29 +302,41 @@ class App(QObject):
         self._status.say(warning or (f"Workers now run in {path}." if path else "Plimsoll will look for a Python."))
         if self.session.opened is None and not self.session.opening:
             self.empty.show_welcome()
-            if self._asked_for:
-                self.open(self._asked_for)
+            self.opener.again()
 
     def _on_python_found(self, found: python.Python) -> None:
         if found.problem and self.session.opened is None and not self.session.opening:
             self.empty.show_no_python(found.problem)
 
-    def _agreed(self, path: str) -> bool:
-        question = (
-            f"{path} is a program: opening it runs it with your permissions, but without network access. Do "
-            "you trust it?"
-        )
-        return agreed(self.window, "Run this Python file?", question)
+    def _on_panels_wanted(self, on: bool) -> None:
+        if self.panels:
+            self.window.show_docks(on)
+        elif on:
+            QTimer.singleShot(0, self._place)  # in a turn of its own, so that the window responds in between
+
+    def _on_opening_changed(self) -> None:
+        if self.session.opening:
+            self._furniture.start()
+        else:
+            QTimer.singleShot(0, self._reopen_next)
 
     def _on_model_changed(self) -> None:
         session = self.session
-        if session.opening or session.opened is not None:
-            QTimer.singleShot(0, self.furnish)  # once "opening" has been painted
-        name = Path(session.path or session.opening).name
+        model = session.model
+        name = model.source.name if model is not None else ""
         self.window.setWindowTitle(f"{for_line(name)} - Plimsoll" if name else "Plimsoll")
-        if session.opened is not None and session.path != str(DEMO):
-            self._opened = [*(path for path in self._opened if path != session.path), session.path]
-            self.settings = self.settings.with_recent(session.path)
+        if model is None:
+            self.empty.show_recent(tuple(each.recent for each in self.settings.remembered))
+            return
+        path = model.source.path
+        if path != str(DEMO):
+            before = self.settings.remembered_of(path)
+            if before is not None and path not in self._opened:
+                session.choose(before.chosen_again)
+                session.forget_history()
+            self._opened = [*(each for each in self._opened if each != path), path]
+            self.settings = self.settings.with_recent(path)
+            self._remember()
             self.actions.show_recent(self.settings.recent)
 
 

@@ -35,8 +35,11 @@ def start(path: str | None = None, picture: str | None = None) -> int:
     app = App(qt)
     app.window.show()
     app.look_for_python()
+    QTimer.singleShot(0, app.prepare)
     if path is not None:
         QTimer.singleShot(0, lambda: app.open(path))
+    elif picture is None:
+        QTimer.singleShot(0, app.reopen_last)
     portrait = Portrait(app, picture) if picture else None
     if portrait is not None:
         sys.excepthook = portrait.give_up  # there is no user to show a dialog to

@@ -4,10 +4,10 @@ import os
 import re
 import signal
 import threading
-import time
 from collections.abc import Generator
 
 from planner_app.jobs.footprint import MOST_ENTRIES
+from planner_app.jobs.own_time import Moment
 from planner_app.jobs.process import Child
 from planner_app.jobs.protocol import GIB, Failed, Finished, Limits, Progress, Started
 from planner_app.jobs.stream import AnyEvent, EventReader, Trouble
@@ -48,12 +48,12 @@ class Exchange:
             return Failed(error=error, reason=str(trouble), detail=detail)
 
     def _listen(self) -> Generator[Started | Progress, None, Finished | Failed]:
-        begun = spoke = time.monotonic()
+        begun = spoke = self._child.own_time.now()
         while True:
             gone = self._child.exited()  # check before reading: what it wrote before it died is in the pipe by now
             data = self._child.pump(0 if gone else TICK_SECONDS)
             for event in self._events(data):
-                spoke = time.monotonic()
+                spoke = self._child.own_time.now()
                 if isinstance(event, Finished | Failed):
                     return event
                 yield event
@@ -71,13 +71,13 @@ class Exchange:
             self.answered = True
         return events
 
-    def _check(self, begun: float, spoke: float) -> None:
-        limits, now = self._limits, time.monotonic()
+    def _check(self, begun: Moment, spoke: Moment) -> None:
+        limits, now = self._limits, self._child.own_time.now()
         if self._cancelled.is_set():
             raise _Stopped("Cancelled.")
-        if now - begun > limits.seconds:
+        if now.since(begun) > limits.seconds:
             raise Trouble(f"The worker ran longer than the {limits.seconds:g} s it was allowed and was stopped.")
-        if limits.silence_seconds is not None and now - spoke > limits.silence_seconds:
+        if limits.silence_seconds is not None and now.since(spoke) > limits.silence_seconds:
             raise Trouble(f"The worker sent nothing for {limits.silence_seconds:g} s: it hung and was stopped.")
         if self._child.memory.read() > limits.memory_bytes:
             raise Trouble(f"The worker needed more than the {gib(limits.memory_bytes)} it was allowed and was stopped.")

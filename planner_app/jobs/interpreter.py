@@ -28,18 +28,33 @@ ON_PATH = ("python3", "python", *(f"python3.{minor}" for minor in reversed(MINOR
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A package that workers import: its title, and its requirement for pip."""
+    """A package that workers import: its title, and its requirement for pip.
+
+    Attributes:
+        versions: A regular expression for the start of a version that will do.
+        named: The same in a Python that the user names; what works there is listed in the guide (tests/versions).
+        range: That in words.
+    """
 
     module: str
     title: str
     requirement: str
-    versions: str = ""  # a regular expression for the start of the version
+    versions: str = ""
+    named: str = ""
+    range: str = ""
 
 
 # As in pyproject.toml, which says why.
 NEEDS = (
-    Need("tensorflow", "TensorFlow 2.21", "tensorflow>=2.21,<2.22", r"2\.21\b"),
-    Need("keras", "Keras 3.15.1", "keras>=3.15.1,<3.16", r"3\.15\.[1-9]"),
+    Need(
+        "tensorflow",
+        "TensorFlow 2.21",
+        "tensorflow>=2.21,<2.22",
+        r"2\.21\b",
+        r"2\.(1[6-9]|2[01])\b",
+        "TensorFlow 2.16 to 2.21",
+    ),
+    Need("keras", "Keras 3.15.1", "keras>=3.15.1,<3.16", r"3\.15\.[1-9]", r"3\.([5-9]|1[0-5])\b", "Keras 3.5 to 3.15"),
     Need("h5py", "h5py", "h5py>=3.11"),
     Need("msgspec", "msgspec", "msgspec>=0.19"),
 )
@@ -75,13 +90,17 @@ class Python:
 _good: dict[str, Python] = {}  # what will do is asked once; what will not may be fixed at any time
 
 
-def check(python: str, origin: str = "named") -> Python:
-    """Ask a Python in a child process, which takes a tenth of a second. The child does not import TensorFlow."""
+def check(python: str, origin: str = "named", *, named: bool = True) -> Python:
+    """Ask a Python in a child process, which takes a tenth of a second. The child does not import TensorFlow.
+
+    Args:
+        named: The user has named it, so that an older release will do.
+    """
     answer = probe.ask(python)
     if answer.trouble:
         problem = f"{python} {answer.trouble}: choose a Python under {MENU}, or set {VARIABLE}."
         return Python(python, origin, problem=problem)
-    problem = _wrong_version(answer) or _incomplete(answer)
+    problem = _wrong_version(answer) or _incomplete(answer, named)
     return Python(answer.executable, origin, answer.version, answer.packages, problem, answer.prefix)
 
 
@@ -127,7 +146,7 @@ def look_around() -> Iterator[Python]:
     """Every Python found by searching, each once, the most likely first."""
     seen: set[str] = set()
     for python, origin in _places():
-        found = _asked(python, origin)
+        found = _asked(python, origin, named=False)
         if found.version and found.prefix not in seen:
             seen.add(found.prefix)
             yield found
@@ -140,9 +159,14 @@ def own_place() -> Path:
     return user_data_path("plimsoll", appauthor=False) / "python"
 
 
-def lacking(packages: Mapping[str, str]) -> list[Need]:
+def lacking(packages: Mapping[str, str], *, named: bool = False) -> list[Need]:
     """The packages that workers need and that are missing or of another release."""
-    return [need for need in NEEDS if need.module not in packages or not re.match(need.versions, packages[need.module])]
+
+    def will_do(need: Need) -> bool:
+        wanted = need.named if named else need.versions
+        return need.module in packages and bool(re.match(wanted, packages[need.module]))
+
+    return [need for need in NEEDS if not will_do(need)]
 
 
 def pip_command(python: str, needs: Sequence[Need] = NEEDS) -> str:
@@ -181,9 +205,9 @@ def _at_start(name: str) -> str:
     return next((os.fsdecode(each.partition(b"=")[2]) for each in given if each.startswith(f"{name}=".encode())), "")
 
 
-def _asked(python: str, origin: str) -> Python:
+def _asked(python: str, origin: str, *, named: bool = True) -> Python:
     if python not in _good:
-        found = check(python, origin)
+        found = check(python, origin, named=named)
         if found.problem:
             return found
         _good[python] = found
@@ -200,20 +224,20 @@ def _wrong_version(answer: probe.Answer) -> str:
     )
 
 
-def _incomplete(answer: probe.Answer) -> str:
-    needs = lacking(answer.packages)
+def _incomplete(answer: probe.Answer, named: bool) -> str:
+    needs = lacking(answer.packages, named=named)
     if not needs:
         return ""
     return (
-        f"{answer.executable} has {_listed([_missing(need, answer) for need in needs])}: "
+        f"{answer.executable} has {_listed([_missing(need, answer, named) for need in needs])}: "
         f"install {'it' if len(needs) == 1 else 'them'} with `{pip_command(answer.executable, needs)}`, "
         f"or choose another Python under {MENU}."
     )
 
 
-def _missing(need: Need, answer: probe.Answer) -> str:
+def _missing(need: Need, answer: probe.Answer, named: bool) -> str:
     there = answer.packages.get(need.module)
-    return f"no {need.title}" + (f" but {there}" if there else "")
+    return f"no {need.range if named else need.title} but {there}" if there else f"no {need.title}"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from planner_app.jobs import launch
 from planner_app.jobs import workdir as scratch
 from planner_app.jobs.footprint import Footprint
 from planner_app.jobs.group_memory import GroupMemory
+from planner_app.jobs.own_time import OwnTime
 from planner_app.jobs.protocol import Limits
 from planner_app.jobs.stream import Tail
 
@@ -53,6 +54,7 @@ class Child:
         self.tail = Tail()
         self.memory = GroupMemory(self._popen.pid)
         self.footprint = Footprint(self._popen.pid, self._scratch.home)
+        self.own_time = OwnTime(self._popen.pid)
         self.output_closed = False
         self.ended = False
         self._reaping = threading.Lock()

@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from planner_app.core.compile.check import Program
 from planner_app.core.measure.measurement import Order, Place
 from planner_app.core.model.description import CheckedModel
-from planner_app.core.model.setup import Jit, Setup, StepSetup
+from planner_app.core.model.setup import Backend, Jit, Setup, StepSetup
 from planner_app.errors import PlannerError
 
 MIB = 1 << 20
@@ -34,7 +34,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     Attributes:
         memory_bytes: Resident memory of the child and whatever it started, watched from outside. Address space is not
             limited unless asked for, since CUDA reserves far more of it than it ever uses.
-        seconds: From the request to the last event.
+        seconds: From the request to the last event; time in which it waited for a processor is not counted.
         silence_seconds: The longest time without an event, for work that reports progress; longer means it hangs.
         file_bytes: The largest file the child may write.
         files: Open at the same time.
@@ -138,17 +138,43 @@ class Trace(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
     model: CheckedModel
     setup: StepSetup
 
+    def environment(self) -> Mapping[str, str]:
+        return _backend(self.setup)
+
+    def reads(self) -> tuple[str, ...]:
+        return (*_folder_of(self.model.custom), *_folder_of(self.model.data))
+
+
+class ShardedState(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """List the variables of a step on JAX, for any mesh and layout. Answers with a `ModelState`."""
+
+    limits: ClassVar[Limits] = Trace.limits
+
+    model: CheckedModel
+    setup: StepSetup
+
+    def environment(self) -> Mapping[str, str]:
+        return _backend(self.setup)
+
     def reads(self) -> tuple[str, ...]:
         return (*_folder_of(self.model.custom), *_folder_of(self.model.data))
 
 
 class Lower(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """Lower a training step to an XLA program, without weights in memory. Answers with a `Program`."""
+    """Lower a training step to an XLA program, without weights in memory. Answers with a `Program`.
+
+    Attributes:
+        target: On JAX, a GPU as a text proto: JAX lowers for devices. The program is the same for all of them.
+    """
 
     model: CheckedModel
     setup: StepSetup
     batch: int
     jit: Jit = Jit.AUTO
+    target: str = ""
+
+    def environment(self) -> Mapping[str, str]:
+        return _backend(self.setup)
 
     def reads(self) -> tuple[str, ...]:
         return (*_folder_of(self.model.custom), *_folder_of(self.model.data))
@@ -206,9 +232,13 @@ class Measure(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
     def environment(self) -> Mapping[str, str]:
         said = {"TF_CPP_MIN_LOG_LEVEL": "1"}  # warnings, so that the output of a process that dies names the operation
+        jax = self.setup.backend is Backend.JAX
         if self.place.on_gpu:
             seen = ",".join(self.watch or map(str, self.place.gpus))
-            return said | {"CUDA_VISIBLE_DEVICES": seen, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+            said |= {"CUDA_VISIBLE_DEVICES": seen, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+            return said | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cuda"} if jax else said
+        if jax:
+            return {**said, **_backend(self.setup)}
         limit = self.place.limit_bytes if self.place.limit_bytes is not None else self.limits.memory_bytes
         limit += FIRST_REGION if self.one_region else 0
         return said | {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(max(1, limit // MIB))}
@@ -266,6 +296,11 @@ def encode_request(request: Request) -> bytes:
             f"The request is {len(line) >> 20} MiB long; a worker accepts at most {REQUEST_BYTES >> 20} MiB."
         )
     return line
+
+
+def _backend(setup: StepSetup | Setup) -> Mapping[str, str]:
+    """Keras reads it at import. On JAX there is no GPU to look for: those that matter are described."""
+    return {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"} if setup.backend is Backend.JAX else {}
 
 
 def _file_of(path: str) -> str:

@@ -15,7 +15,7 @@ from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.core.replay.memory import Memory
 from planner_app.errors import Cancelled, PlannerError
 from planner_app.jobs.protocol import Progress
-from planner_app.jobs.warm import WarmWorker
+from planner_app.jobs.versions import worker_versions
 from planner_app.planner.tracer import MOST_AT_A_TIME, Tracer, alike
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class _Traces:
             list(pool.map(self._make, groups))
 
     def _make(self, group: Sequence[StepSetup]) -> None:
-        with WarmWorker() as worker:
+        with self._tracer.workers.worker() as worker:
             for step in group:
                 if self._cancelled is not None and self._cancelled.is_set():
                     raise Cancelled
@@ -95,4 +95,5 @@ def advice_request(
         sizes = known.get(tensor.name) or tuple(size for size in tensor.shape[1:] if isinstance(size, int))
         if len(sizes) == len(tensor.shape) - 1:
             inputs.append((tensor.name, tuple(sizes)))
-    return AdviceRequest(setup, device, limit_bytes, tuple(devices), tuple(inputs))
+    jax = bool(worker_versions().get("jax"))
+    return AdviceRequest(setup, device, limit_bytes, tuple(devices), tuple(inputs), jax)

@@ -15,7 +15,7 @@ from planner_app.core.compile.check import CompileCheck, Compiled, Program, capa
 from planner_app.core.compile.target import Target
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.description import CheckedModel
-from planner_app.core.model.setup import NEWEST, Jit, Setup, StepSetup
+from planner_app.core.model.setup import NEWEST, Backend, Jit, Setup, StepSetup
 from planner_app.errors import SetupError
 from planner_app.files.devices.targets import target_of
 from planner_app.files.kept.compiled import CompileCache, compiled_key, program_key
@@ -62,7 +62,7 @@ class Compiler:
             WorkerError: JAX's compiler is not installed, or a child died, hung or ran over its limits.
         """
         target = target_of(device)
-        program = self._program(setup, on_progress)
+        program = self._program(setup, target, on_progress)
         key = compiled_key(program.digest, target.text, program.versions)
         known = self._cache.compiled(key)
         compiled = known or self._compiled(program, target, on_progress)
@@ -93,12 +93,13 @@ class Compiler:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _program(self, setup: Setup, on_progress: OnProgress | None) -> Program:
+    def _program(self, setup: Setup, target: Target, on_progress: OnProgress | None) -> Program:
         step = compiled_step(setup)
         key = program_key(self.model, step, setup.per_gpu_batch, setup.jit, worker_versions())
         program = self._cache.program(key)
         if program is None:
-            request = Lower(model=self.model, setup=step, batch=setup.per_gpu_batch, jit=setup.jit)
+            text = target.text if setup.backend is Backend.JAX else ""
+            request = Lower(model=self.model, setup=step, batch=setup.per_gpu_batch, jit=setup.jit, target=text)
             job = self._worker.job(request, trace_limits(self.model), self._cancelled)
             program = result_of(job, Program, on_progress)
             self._cache.keep_program(key, program)
@@ -126,6 +127,8 @@ def compiled_step(setup: Setup) -> StepSetup:
 
     Who asks for a program gets one, even if the model was saved with jit_compile=False.
     """
+    if setup.backend is Backend.JAX:
+        return setup.step(NEWEST)
     if setup.gpus > 1:
         raise SetupError(
             f"A step on {setup.gpus} GPUs is not one program: Keras leaves XLA off under a distribution strategy. "

@@ -1,5 +1,6 @@
 """A log read with the model that was trained at hand, and the estimate at the setup of the log beside it."""
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,10 +13,12 @@ from planner_app.core.doctor.comparison import Comparison, batch_of, compare
 from planner_app.core.estimate.estimate import estimate
 from planner_app.core.hardware.device import Device, cpu_device, custom_device
 from planner_app.core.model.description import ModelDescription
-from planner_app.core.model.setup import Jit, Precision, Setup
+from planner_app.core.model.setup import Backend, Jit, Precision, Setup
 from planner_app.errors import Cancelled, DeviceError, PlannerError
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.files.logs import diagnosed_stream
+from planner_app.files.logs.opening import OfPieces
+from planner_app.files.reading import opened
 from planner_app.jobs.protocol import Progress
 from planner_app.planner.advise import advice_request
 from planner_app.planner.planner import Planner
@@ -37,10 +40,11 @@ def diagnose_file(
     Args:
         layers: Paths of the model's layers, if it is known.
     """
-
     try:
-        with Path(path).open("rb") as log:
-            watched = _Watched(log, Path(path).stat().st_size, on_progress, cancelled)
+        if not isinstance(log := opened(path), BufferedReader):  # a pipe, say
+            return diagnosed_stream(OfPieces(log), layers, name=Path(path).name)
+        with log:
+            watched = _Watched(log, os.fstat(log.fileno()).st_size, on_progress, cancelled)
             return diagnosed_stream(watched, layers, name=Path(path).name)
     except OSError as error:
         raise PlannerError(f"The log {path!r} can't be read: {error.strerror or error}.") from error
@@ -93,7 +97,10 @@ def beside_model(
         return None
     told = not batch_known and (batch_of(found, description) or found.batch) is not None
     setup = as_trained(setup, found, description, batch_known=batch_known)
-    where = device or device_in_log(found)
+    try:
+        where = device or device_in_log(found)
+    except DeviceError as error:  # nothing to compare with, but the diagnosis stands
+        return Comparison((str(error),))
     need = planner.need(setup, where, on_progress=on_progress, cancelled=cancelled)
     estimated = estimate(need, setup) if batch_known or told else None
     planner.tracer.keep()
@@ -132,7 +139,7 @@ def as_trained(setup: Setup, found: Diagnosis, description: ModelDescription, *,
 
 def as_in_log(setup: Setup, found: Diagnosis) -> Setup:
     """A program of XLA's has no operations that fail one by one: a log that names one ran without XLA."""
-    if setup.jit is not Jit.AUTO:
+    if setup.jit is not Jit.AUTO or setup.backend is Backend.JAX:
         return setup
     if found.kind is Kind.XLA:
         return replace(setup, jit=Jit.ON)
@@ -143,8 +150,8 @@ def filled_in(setup: Setup, found: Diagnosis, description: ModelDescription) -> 
     """A setup with what the log tells of it: the batch, off the failed tensor's shape or named, precision, and XLA."""
     told = batch_of(found, description)
     if told is not None:
-        setup = setup.with_batch(told * setup.gpus * setup.accumulate)
-    elif found.batch is not None and found.batch >= setup.gpus * setup.accumulate:
+        setup = setup.with_batch(told * setup.shares)
+    elif found.batch is not None and found.batch >= setup.shares:
         setup = setup.with_batch(found.batch)
     if found.precision in list(Precision):
         setup = replace(setup, precision=Precision(found.precision))

@@ -1,7 +1,7 @@
 """The compiler's lines of one model: what was compiled before costs nothing, what is missing is compiled on request.
 
     lines = CompilerLines(model)
-    lines.known(Setup(batch=64), device)                        # from memory or disk, at once
+    lines.known(Setup(batch=64), device)                        # at once
     lines.compile(Setup(batch=64), device)                      # with an anchor at that batch
     lines.settle(Setup(batch=64), device, estimate, capacity)   # the largest batch, and one more
 
@@ -11,23 +11,26 @@ A compiler that fails leaves a sentence on the line (`trouble`), and the estimat
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from planner_app.core.compile.anchoring import next_for_chart, next_for_largest
 from planner_app.core.compile.line import NO_LINE, Anchor, Line, ModelLevel
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.description import CheckedModel
-from planner_app.core.model.setup import Setup
+from planner_app.core.model.setup import Backend, Setup
 from planner_app.errors import Cancelled, CompilerMissing, DeviceError, PlannerError
 from planner_app.files.devices.targets import target_of
-from planner_app.files.kept.compiled import CompileCache, line_key
+from planner_app.files.kept.compiled import CompileCache, line_key, model_key
+from planner_app.jobs.pool import WorkerPool
 from planner_app.jobs.protocol import Progress
 from planner_app.jobs.versions import worker_versions
 from planner_app.jobs.warm import WarmWorker
 from planner_app.planner.compile import Compiler, OnProgress, compiled_step
 
 ASK_VARIABLE = "PLIMSOLL_COMPILER"
+NextBatch = Callable[[Line], int | None]
 
 
 class Ask(StrEnum):
@@ -44,24 +47,42 @@ def default_ask() -> Ask:
     return Ask(said) if said in (Ask.NEVER, Ask.ALWAYS) else Ask.WHEN_OPEN
 
 
-class CompilerLines:
-    """From any thread. Compilations run one after the other, in children that `cancel` ends within a second."""
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One request for a line, with its progress callback and its cancel event."""
 
-    def __init__(self, model: CheckedModel, cache: CompileCache | None = None) -> None:
-        self._model, self._cache = model, cache or CompileCache()
-        self._lines: dict[str, Line] = {}
+    setup: Setup
+    device: Device
+    on_progress: OnProgress | None
+    cancelled: threading.Event | None
+
+
+class CompilerLines:
+    """From any thread. Compilations run one after the other, in children that `cancel` ends within a second.
+
+    What is kept on disk is read once, by `load` or by the first question.
+    """
+
+    def __init__(
+        self, model: CheckedModel, cache: CompileCache | None = None, workers: WorkerPool | None = None
+    ) -> None:
+        self._model, self._cache, self._workers = model, cache or CompileCache(), workers or WorkerPool()
+        self._lines: dict[str, Line] | None = None
+        self._loading = threading.Lock()
         self._keys: dict[tuple[object, ...], str] = {}
         self._missing = ""  # why nothing can be compiled at all
         self._compiling = threading.Lock()
 
+    def load(self) -> dict[str, Line]:
+        """Read the lines of this model, by key: afterwards `known` answers from memory."""
+        with self._loading:
+            if self._lines is None:
+                self._lines = self._cache.lines(self._of_model)
+            return self._lines
+
     def known(self, setup: Setup, device: Device) -> Line:
         """What has been compiled so far; an empty line where XLA does not compile the step."""
-        key = self._key(setup, device)
-        if not key:
-            return NO_LINE
-        if key not in self._lines:
-            self._lines[key] = self._cache.line(key)
-        return self._lines[key]
+        return self.load().get(self._key(setup, device), NO_LINE)
 
     def compile(
         self,
@@ -75,8 +96,7 @@ class CompilerLines:
         Raises:
             Cancelled: What was compiled before is kept.
         """
-        with WarmWorker() as worker:
-            return self._compile(setup, device, setup.per_gpu_batch, worker, on_progress, cancelled)
+        return self._last(_Question(setup, device, on_progress, cancelled), lambda line: _own_batch(line, setup))
 
     def settle(
         self,
@@ -88,13 +108,8 @@ class CompilerLines:
         cancelled: threading.Event | None = None,
     ) -> Line:
         """The line with the largest batch that fits and the one above it among its anchors."""
-        line = self.known(setup, device)
-        if line is NO_LINE:
-            return line
-        with WarmWorker() as worker:
-            while not line.trouble and (batch := next_for_largest(line, estimate, capacity_bytes)) is not None:
-                line = self._compile(setup, device, batch, worker, on_progress, cancelled)
-        return line
+        question = _Question(setup, device, on_progress, cancelled)
+        return self._last(question, lambda line: next_for_largest(line, estimate, capacity_bytes))
 
     def fill(
         self,
@@ -105,56 +120,55 @@ class CompilerLines:
         on_progress: OnProgress | None = None,
         cancelled: threading.Event | None = None,
     ) -> Iterator[Line]:
-        """The line of a chart up to `top_bytes`, after each compilation: where it is least sure comes first."""
-        line = self.known(setup, device)
-        if line is NO_LINE:
+        """The line of a chart up to `top_bytes`, after each compilation.
+
+        The setup's own batch comes first, then where the line is least sure.
+        """
+        question = _Question(setup, device, on_progress, cancelled)
+        return self._anchored(
+            question, lambda line: _own_batch(line, setup) or next_for_chart(line, estimate, top_bytes)
+        )
+
+    @cached_property
+    def _of_model(self) -> str:
+        return model_key(self._model, worker_versions())
+
+    def _last(self, question: _Question, next_batch: NextBatch) -> Line:
+        for _ in self._anchored(question, next_batch):
+            pass
+        return self.known(question.setup, question.device)
+
+    def _anchored(self, question: _Question, next_batch: NextBatch) -> Iterator[Line]:
+        """The line after each compilation, until there is nothing more to ask for or the compiler fails."""
+        key = self._key(question.setup, question.device)
+        line = self.load().get(key, NO_LINE)
+        if not key or line.trouble or next_batch(line) is None:
             return
-        with WarmWorker() as worker:
-            while not line.trouble and (batch := next_for_chart(line, estimate, top_bytes)) is not None:
-                line = self._compile(setup, device, batch, worker, on_progress, cancelled)
+        with self._workers.worker() as worker:
+            while not line.trouble and (batch := next_batch(line)) is not None:
+                line = self._with_anchor(question, key, batch, worker)
                 yield line
 
-    def _compile(
-        self,
-        setup: Setup,
-        device: Device,
-        batch: int,
-        worker: WarmWorker,
-        on_progress: OnProgress | None,
-        cancelled: threading.Event | None,
-    ) -> Line:
-        line, key = self.known(setup, device), self._key(setup, device)
-        if not key or line.trouble or line.anchor(batch) is not None:
-            return line
-        self._wait(cancelled)
+    def _with_anchor(self, question: _Question, key: str, batch: int, worker: WarmWorker) -> Line:
+        self._wait(question.cancelled)
         try:
-            line = self._lines[key]
-            if line.anchor(batch) is not None:  # by another thread
-                return line
-            line = self._asked(line, setup, device, batch, worker, on_progress, cancelled)
-            self._lines[key] = line
+            lines = self.load()
+            line = lines.get(key) or Line(memory_bytes=target_of(question.device).device_memory_size)
+            if line.anchor(batch) is None:  # otherwise another thread has asked
+                line = lines[key] = self._asked(line, question, key, batch, worker)
             return line
         finally:
             self._compiling.release()
 
-    def _asked(
-        self,
-        line: Line,
-        setup: Setup,
-        device: Device,
-        batch: int,
-        worker: WarmWorker,
-        on_progress: OnProgress | None,
-        cancelled: threading.Event | None,
-    ) -> Line:
+    def _asked(self, line: Line, question: _Question, key: str, batch: int, worker: WarmWorker) -> Line:
         if self._missing:
             return replace(line, trouble=self._missing)
-        tell = on_progress and _named(on_progress, batch)
+        tell = question.on_progress and _named(question.on_progress, batch)
         try:
             # A line is drawn over the batch: how an update is shared out changes nothing in the program.
-            asked = setup.with_batch(batch * setup.accumulate)
-            with Compiler(self._model, self._cache, cancelled, worker) as compiler:
-                check = compiler.check(asked, device, tell)
+            setup = question.setup.with_batch(batch * question.setup.shares)
+            with Compiler(self._model, self._cache, question.cancelled, worker) as compiler:
+                check = compiler.check(setup, question.device, tell)
         except Cancelled:
             raise
         except CompilerMissing as error:
@@ -163,8 +177,7 @@ class CompilerLines:
         except PlannerError as error:
             return replace(line, trouble=f"The compiler gave no figure at a batch of {batch}: {error}")
         line = replace(line.with_anchor(Anchor(batch, check.compiled)), versions=dict(check.versions))
-        self._cache.keep_line(self._key(setup, device), line)
-        return line
+        return self._cache.keep_line(key, line)
 
     def _wait(self, cancelled: threading.Event | None) -> None:
         while not self._compiling.acquire(timeout=0.1):
@@ -173,16 +186,20 @@ class CompilerLines:
 
     def _key(self, setup: Setup, device: Device) -> str:
         """Of the line on disk; "" where there is nothing to compile: several GPUs, the CPU, an unknown capability."""
-        if setup.gpus > 1 or not setup.uses_xla(on_gpu=True):
+        if (setup.gpus > 1 and setup.backend is not Backend.JAX) or not setup.uses_xla(on_gpu=True):
             return ""
         step = compiled_step(setup)
         about = (step, setup.jit, device.name, device.compute_capability, device.total_bytes)
         if about not in self._keys:
             try:
-                self._keys[about] = line_key(self._model, step, setup.jit, target_of(device).text, worker_versions())
+                self._keys[about] = line_key(self._of_model, step, setup.jit, target_of(device).text)
             except DeviceError:
                 self._keys[about] = ""
         return self._keys[about]
+
+
+def _own_batch(line: Line, setup: Setup) -> int | None:
+    return setup.per_gpu_batch if line.anchor(setup.per_gpu_batch) is None else None
 
 
 def _named(on_progress: OnProgress, batch: int) -> Callable[[Progress], None]:

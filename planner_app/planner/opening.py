@@ -2,7 +2,7 @@
 
 opened = open_model("resnet50.keras")
 opened.checked        # read by a child without TensorFlow: what every trace, compilation and measurement starts from
-opened.description    # by a child with TensorFlow, from `checked` alone
+opened.description    # by a child with TensorFlow, from `checked` alone; kept for the next time
 """
 
 import os
@@ -15,8 +15,11 @@ import msgspec
 
 from planner_app.core.model.description import CheckedModel, ModelDescription, says_its_size
 from planner_app.errors import ModelError, PythonError, WorkerError
+from planner_app.files.kept.descriptions import DescriptionCache, description_key
 from planner_app.jobs.job import run
 from planner_app.jobs.protocol import GIB, Describe, Inspect, Limits, Progress, Started
+from planner_app.jobs.versions import worker_versions
+from planner_app.jobs.warm import WarmWorker
 
 # Measured with tests/benchmarks/describe_scale.py: 0.55 GiB and 4 s for TensorFlow and little else; each megabyte of
 # configuration, some 2800 layers, adds 0.35 GiB and 20 s. Three times that is a model that will never be done.
@@ -66,11 +69,27 @@ def describe_model(
     sizes: Mapping[str, tuple[int, ...]] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: threading.Event | None = None,
+    worker: WarmWorker | None = None,
 ) -> ModelDescription:
-    """The second half: what Keras makes of it, without its weights."""
-    request = Describe(model=checked, sizes=dict(sizes or {}))
+    """The second half: what Keras makes of it, without its weights. Out of the cache where it is known.
+
+    Args:
+        worker: Is asked, so that it has TensorFlow imported for what comes next; by default one of its own.
+    """
+    sizes = dict(sizes or {})
+    cache, key = DescriptionCache(), description_key(checked, sizes, worker_versions())
+    if (known := cache.description(key)) is not None:
+        return known
     with _named(path, "described"):
-        return run(request, ModelDescription, describe_limits(checked), on_progress, cancelled=cancelled)
+        found = (worker.run if worker else run)(
+            Describe(model=checked, sizes=sizes),
+            ModelDescription,
+            describe_limits(checked),
+            on_progress,
+            cancelled=cancelled,
+        )
+    cache.keep_description(key, found)
+    return found
 
 
 def check_model(

@@ -29,8 +29,21 @@ def make_plan(planner: Planner, request: PlanRequest, on_progress: Callable[[Pro
     planner.trace(steps, on_progress)
     if planner.ask is Ask.WHEN_OPEN:
         planner.ask_compiler(candidates(request), request.memory.limit_bytes, on_progress=on_progress)
-    needs = planner.needs_of({step: planner.tracer.memory(step, on_progress) for step in steps})
-    return plan_of(planner.model, needs, request, file=planner.file, created=now(), versions=versions())
+
+    def made() -> Plan:
+        needs = planner.needs_of({step: planner.tracer.memory(step, on_progress) for step in steps})
+        return plan_of(planner.model, needs, request, file=planner.file, created=now(), versions=versions())
+
+    plan = made()
+    cut = [device for device in request.devices if device.name in _accumulated(request, plan)]
+    for device in cut:  # what fits at once is said beside it, as `max-batch` says it
+        planner.largest(request.setup, device, request.memory.limit_bytes, on_progress=on_progress)
+    return made() if cut else plan
+
+
+def _accumulated(request: PlanRequest, plan: Plan) -> set[str]:
+    """The devices on which the batch does not fit at once."""
+    return {entry.device.name for entry in plan.devices if entry.rungs[0].accumulate > request.setup.accumulate}
 
 
 def points(request: PlanRequest, plan: Plan) -> Iterator[tuple[Setup, Device]]:

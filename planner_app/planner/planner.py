@@ -7,7 +7,7 @@ training side and the Python API.
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeVar
 
@@ -21,20 +21,26 @@ from planner_app.core.estimate.need import Need, Needs
 from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.option import Offers, ShopRequest
+from planner_app.core.hardware.prices import NEW_TODAY, Accepted
 from planner_app.core.hardware.shop import Measured
-from planner_app.core.model.description import CheckedModel
-from planner_app.core.model.setup import Setup, StepSetup
+from planner_app.core.model.description import CheckedModel, ModelDescription
+from planner_app.core.model.setup import NEWEST, Backend, Setup, StepSetup
 from planner_app.core.plan.ladder import PlanRequest
 from planner_app.core.plan.plan import Plan
 from planner_app.core.replay.memory import Memory
+from planner_app.core.sharding.arrangement import ModelState
+from planner_app.core.sharding.layout import LayoutName
+from planner_app.core.sharding.mesh import ONE_GPU
 from planner_app.files.kept.compiled import CompileCache
 from planner_app.files.kept.traces import TraceCache
-from planner_app.jobs.protocol import Progress
+from planner_app.jobs.pool import WorkerPool
+from planner_app.jobs.protocol import Progress, ShardedState
 from planner_app.jobs.warm import WarmWorker
 from planner_app.planner import advise, plan, shop
 from planner_app.planner.calibrations import CalibrationLookup
 from planner_app.planner.lines import Ask, CompilerLines, default_ask
-from planner_app.planner.tracer import Tracer
+from planner_app.planner.opening import describe_model
+from planner_app.planner.tracer import Tracer, trace_limits
 
 OnProgress = Callable[[Progress], None] | None
 T = TypeVar("T")
@@ -73,8 +79,9 @@ class Planner:
         cache: TraceCache | None = None,
     ) -> None:
         self.model, self.file, self.ask = model, file or model.name, ask or default_ask()
-        self.tracer = Tracer(model, cache)
-        self.lines = CompilerLines(model, None if cache is None else CompileCache(cache.folder))
+        self.workers = WorkerPool()
+        self.tracer = Tracer(model, cache, workers=self.workers)
+        self.lines = CompilerLines(model, None if cache is None else CompileCache(cache.folder), self.workers)
         self.calibrations = CalibrationLookup(self.tracer.versions, enabled=calibrated)
 
     def recalibrate(self) -> None:
@@ -107,6 +114,13 @@ class Planner:
             self.tracer.trace(step, worker, on_progress, cancelled)
         return self.needs.of(setup, device, limit_bytes)
 
+    def describe(
+        self, source: str, sizes: Mapping[str, tuple[int, ...]] | None = None, on_progress: OnProgress = None
+    ) -> ModelDescription:
+        """`source` is what messages call the model."""
+        with self.workers.worker() as worker:
+            return describe_model(self.model, source, sizes, on_progress, worker=worker)
+
     def estimate(
         self,
         setup: Setup,
@@ -116,8 +130,9 @@ class Planner:
         on_progress: OnProgress = None,
         cancelled: threading.Event | None = None,
     ) -> Estimate:
-        self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled)
-        self.ask_compiler([(setup, device)], limit_bytes, on_progress=on_progress, cancelled=cancelled)
+        with self.workers:
+            self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled)
+            self.ask_compiler([(setup, device)], limit_bytes, on_progress=on_progress, cancelled=cancelled)
         found = estimate(self.needs.of(setup, device, limit_bytes), setup)
         self.tracer.keep()
         return found
@@ -132,9 +147,10 @@ class Planner:
         cancelled: threading.Event | None = None,
     ) -> Largest:
         """Where the compiler is asked, it has compiled the answer and one more."""
-        need = self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled)
-        if need.memory.xla and need.capacity_bytes is not None and self.ask is not Ask.NEVER:
-            self.lines.settle(setup, device, need.estimated, need.capacity_bytes, on_progress, cancelled)
+        with self.workers:
+            need = self.need(setup, device, limit_bytes, on_progress=on_progress, cancelled=cancelled)
+            if need.memory.xla and need.capacity_bytes is not None and self.ask is not Ask.NEVER:
+                self.lines.settle(setup, device, need.estimated, need.capacity_bytes, on_progress, cancelled)
         found = largest(self.needs.of(setup, device, limit_bytes), setup)
         self.tracer.keep()
         return found
@@ -152,7 +168,7 @@ class Planner:
 
         def work_out(memory: Memory) -> None:
             for device in devices:
-                need = Need(memory, device, self.calibrations(device, memory.xla))
+                need = Need(memory, device, self.calibrations(device, memory.xla, memory.setup.backend))
                 for batch in wanted.get(memory.setup, ()):
                     need.level_on_line(batch)
 
@@ -190,13 +206,15 @@ class Planner:
         *,
         today: date,
         measured: Measured | None = None,
+        accepted: Accepted = NEW_TODAY,
         on_progress: OnProgress = None,
     ) -> Offers:
-
         def offered() -> Offers:
-            return shop.offers_for(self, request, devices, today=today, measured=measured, on_progress=on_progress)
+            return shop.offers_for(
+                self, request, devices, today=today, measured=measured, accepted=accepted, on_progress=on_progress
+            )
 
-        found = self._compiled(offered, lambda offers: shop.points(request, offers), on_progress=on_progress)
+        found = self._compiled(offered, lambda offers: shop.points(request, offers, self.ask), on_progress=on_progress)
         self.tracer.keep()
         return found
 
@@ -205,15 +223,27 @@ class Planner:
         Raises:
             DoesNotFit: No rung fits on any of the devices.
         """
+        resolved = self._laid_out(request, on_progress)
         try:
             return self._compiled(
-                lambda: plan.make_plan(self, request, on_progress),
-                lambda made: plan.points(request, made),
+                lambda: plan.make_plan(self, resolved, on_progress),
+                lambda made: plan.points(resolved, made),
                 request.memory.limit_bytes,
                 on_progress=on_progress,
             )
         finally:
             self.tracer.keep()
+
+    def _laid_out(self, request: PlanRequest, on_progress: OnProgress = None) -> PlanRequest:
+        """With the rules of its layout, made for the model and the mesh. Nothing to do on TensorFlow."""
+        setup = request.setup
+        if setup.backend is not Backend.JAX or setup.mesh == ONE_GPU or setup.layout.name is LayoutName.DATA:
+            return request
+        question = ShardedState(model=self.model, setup=setup.step(NEWEST))
+        with self.workers.worker() as worker:
+            state = worker.run(question, ModelState, trace_limits(self.model), on_progress)
+        layout = state.on(setup.mesh, setup.layout).layout
+        return replace(request, setup=replace(setup, layout=layout), weight_sizes=state.trained_sizes)
 
     def trace(self, steps: Iterable[StepSetup], on_progress: OnProgress = None) -> None:
         self.tracer.prepare(steps, on_progress)
@@ -253,11 +283,12 @@ class Planner:
         cancelled: threading.Event | None = None,
     ) -> T:
         """An answer whose setups the compiler was asked about: worked out again when it says otherwise."""
-        found = answer()
-        for _ in range(ROUNDS):
-            if not self.ask_compiler(points(found), limit_bytes, on_progress=on_progress, cancelled=cancelled):
-                break
+        with self.workers:
             found = answer()
+            for _ in range(ROUNDS):
+                if not self.ask_compiler(points(found), limit_bytes, on_progress=on_progress, cancelled=cancelled):
+                    break
+                found = answer()
         return found
 
     def _point(self, setup: Setup, device: Device) -> SweepPoint:

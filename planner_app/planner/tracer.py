@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
-from types import MappingProxyType
 
 import msgspec
 
@@ -16,7 +15,10 @@ from planner_app.core.model.description import CheckedModel, says_its_size
 from planner_app.core.model.setup import StepSetup
 from planner_app.core.model.trace import StepTrace
 from planner_app.core.replay.memory import Memory
+from planner_app.core.sharding.layout import REPLICATED
+from planner_app.core.sharding.mesh import ONE_GPU
 from planner_app.files.kept.traces import TraceCache, trace_key
+from planner_app.jobs.pool import WorkerPool
 from planner_app.jobs.protocol import GIB, Limits, Progress, Trace
 from planner_app.jobs.versions import worker_versions
 from planner_app.jobs.warm import WarmWorker
@@ -35,12 +37,17 @@ class Tracer:
 
     Attributes:
         versions: Of what traces depend on; by default those of the Python that workers run in.
+        workers: Stay as long as a caller is inside.
     """
 
     def __init__(
-        self, model: CheckedModel, cache: TraceCache | None = None, versions: Mapping[str, str] | None = None
+        self,
+        model: CheckedModel,
+        cache: TraceCache | None = None,
+        versions: Mapping[str, str] | None = None,
+        workers: WorkerPool | None = None,
     ) -> None:
-        self.model = model
+        self.model, self.workers = model, workers or WorkerPool()
         self.versions = worker_versions() if versions is None else versions
         self._cache = cache or TraceCache()
         self._memories: dict[StepSetup, Memory] = {}
@@ -48,8 +55,8 @@ class Tracer:
 
     @property
     def known(self) -> Mapping[StepSetup, Memory]:
-        """What has been traced so far."""
-        return MappingProxyType(self._memories)
+        """What has been traced so far: a copy, since other threads may be tracing."""
+        return dict(self._memories)
 
     def prepare(
         self,
@@ -70,7 +77,7 @@ class Tracer:
 
         def trace_groups() -> None:
             try:
-                with WarmWorker() as worker:
+                with self.workers.worker() as worker:
                     while groups:
                         try:
                             group = groups.popleft()
@@ -98,7 +105,7 @@ class Tracer:
         self, setup: StepSetup, on_progress: OnProgress = None, cancelled: threading.Event | None = None
     ) -> Memory:
         if setup not in self._memories:
-            with WarmWorker() as worker:
+            with self.workers.worker() as worker:
                 self.trace(setup, worker, on_progress, cancelled)
         return self._memories[setup]
 
@@ -125,7 +132,7 @@ class Tracer:
         """Out of the cache; made anew where that has lost it since."""
         trace = self._cache.trace(key)
         if trace is None:
-            with WarmWorker() as worker:
+            with self.workers.worker() as worker:
                 trace = self._traced(setup, worker)
         return trace
 
@@ -139,6 +146,20 @@ class Tracer:
         request = Trace(model=self.model, setup=setup)
         return worker.run(request, StepTrace, trace_limits(self.model), on_progress, cancelled)
 
+    def missing(self, setups: Iterable[StepSetup]) -> list[StepSetup]:
+        """Which of them neither are known here nor lie in the cache."""
+        return [setup for setup in dict.fromkeys(setups) if setup not in self._memories and not self._is_kept(setup)]
+
+    def take(self, setup: StepSetup, trace: StepTrace) -> None:
+        """A trace that another machine with these versions has made."""
+        self._cache.keep_trace(trace_key(self.model, setup, self.versions), trace)
+        self._known[setup] = 0
+        self._memories[setup] = Memory(trace, setup)
+
+    def _is_kept(self, setup: StepSetup) -> bool:
+        key = trace_key(self.model, setup, self.versions)
+        return bool(self._cache.points(key)) or self._cache.trace(key) is not None
+
     def keep(self) -> None:
         """Remember what was worked out, for the next time the model is opened."""
         for setup, memory in list(self._memories.items()):
@@ -148,10 +169,17 @@ class Tracer:
 
 
 def alike(setups: Iterable[StepSetup]) -> list[list[StepSetup]]:
-    """Groups for one worker each, that keeps the step it has traced: they differ in the device alone."""
+    """Groups for one worker each, that keeps the step it has traced: they differ in devices alone."""
     groups: dict[StepSetup, list[StepSetup]] = {}
     for setup in dict.fromkeys(setups):
-        common = replace(setup, xla=False, replicated=False, target=setup.target.partition(":")[0])
+        common = replace(
+            setup,
+            xla=False,
+            replicated=False,
+            target=setup.target.partition(":")[0],
+            mesh=ONE_GPU,
+            layout=REPLICATED,
+        )
         groups.setdefault(common, []).append(setup)
     return list(groups.values())
 

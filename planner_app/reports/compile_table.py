@@ -27,7 +27,8 @@ def _rows(checks: Sequence[CompileCheck]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("device", overflow="fold")
     table.add_column("precision", overflow="fold")
-    for title in ("batch", "arguments", "temporary", "in all", "TensorFlow gets"):
+    gets = f"{checks[0].setup.backend.label} gets"
+    for title in ("batch", "arguments", "temporary", "in all", gets):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("")
     table.add_column("s", justify="right", style="dim", no_wrap=True)

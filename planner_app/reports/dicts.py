@@ -10,7 +10,7 @@ from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.estimate.largest import Largest
 from planner_app.core.estimate.level import Level
 from planner_app.core.estimate.verdict import Verdict
-from planner_app.core.model.setup import Setup
+from planner_app.core.model.setup import Backend, Setup
 
 Dict = dict[str, Any]
 
@@ -40,6 +40,13 @@ def estimate_dict(result: Estimate, *, sure: bool = False) -> Dict:
     }
 
 
+def on_jax(setup: Setup) -> Dict:
+    """What there is to say of Keras on JAX."""
+    if setup.backend is not Backend.JAX:
+        return {}
+    return {"backend": str(setup.backend), "mesh": str(setup.mesh), "layout": str(setup.layout)}
+
+
 def largest_dict(result: Largest, *, sure: bool = False) -> Dict:
     """`batch` counts tight unless `sure` is set; `sure_batch` never does."""
     counted = result.sure if sure else result.counting_tight
@@ -57,6 +64,7 @@ def largest_dict(result: Largest, *, sure: bool = False) -> Dict:
         "source": str(result.level.source),
         "device": result.device,
         "gpus": result.setup.gpus,
+        **on_jax(result.setup),
         "accumulate": result.setup.accumulate,
         "precision": str(result.setup.precision),
         "optimizer": str(result.setup.optimizer),
@@ -129,6 +137,7 @@ def _setup(setup: Setup) -> Mapping[str, Any]:
         "precision": str(setup.precision),
         "gpus": setup.gpus,
         "accumulate": setup.accumulate,
+        **on_jax(setup),
     }
 
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.estimate.level import FROM
-from planner_app.core.model.setup import OWN, Setup
+from planner_app.core.model.setup import OWN, Backend, Setup
 from planner_app.core.model.trace import Trained
 from planner_app.reports.verdict_text import verdict_text
 from planner_app.units import format_bytes
@@ -34,20 +34,24 @@ def _verdict(result: Estimate) -> Text:
     if result.capacity_bytes is not None and result.verdict is not None:
         text.append(verdict_text(result.verdict, result.level, result.capacity_bytes))
         text.append(
-            f": TensorFlow gets {format_bytes(result.capacity_bytes)} of the {result.device}\n", style="not bold"
+            f": {setup.backend.label} gets {format_bytes(result.capacity_bytes)} of the {result.device}\n",
+            style="not bold",
         )
     batch = f"batch {setup.batch}"
     if setup.per_gpu_batch != setup.batch:
         batch += f" ({setup.per_gpu_batch} on each GPU at a time)"
     parts = [batch, str(setup.precision), *trained_with(setup, result.trained)]
-    parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} accumulation steps"] * (
-        setup.accumulate > 1
-    )
+    parts += [f"{setup.gpus} GPUs{sharded_text(setup)}"] * (setup.gpus > 1)
+    parts += [f"{setup.accumulate} accumulation steps"] * (setup.accumulate > 1)
     parts.append(f"compiled by XLA ({FROM[result.source]})" if result.xla else "without XLA")
     text.append(", ".join(parts) + "\n", style="not bold dim")
     for each in result.trained.assumed:
         text.append(f"assumed: {each}\n", style="not bold yellow")
     return text
+
+
+def sharded_text(setup: Setup) -> str:
+    return f" (mesh {setup.mesh}, layout {setup.layout})" if setup.backend is Backend.JAX else ""
 
 
 def trained_with(setup: Setup, trained: Trained) -> list[str]:

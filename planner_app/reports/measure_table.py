@@ -8,6 +8,7 @@ from rich.text import Text
 from planner_app.core.advise.loops import explain_leak
 from planner_app.core.measure.leak import Leak, Verdict, worst_leak
 from planner_app.core.measure.measurement import Growth, Measurement, Order, OutOfMemory, Run, Step
+from planner_app.core.model.setup import Backend
 from planner_app.units import format_bytes
 
 LEAK_STYLES = {Verdict.STEADY: "green", Verdict.UNCLEAR: "yellow", Verdict.GROWING: "bold red"}
@@ -35,14 +36,18 @@ def _verdict(result: Measurement) -> Text:
     if result.oom is not None:
         text.append("out of memory", style="bold red")
         text.append(f" in {result.oom.during}: {_broke(result.oom)}\n")
-    for device, peaks in result.peaks.items():
+    alike = len(result.peaks) > 1 and len({result.step_peaks(device) for device in result.peaks}) == 1
+    for device, peaks in list(result.peaks.items())[: 1 if alike else None]:
         text.append(format_bytes(max(peaks)), style="bold")
-        text.append(f" in use at the peak on {device}")
+        text.append(f" in use at the peak on {f'each of {len(result.peaks)} devices' if alike else device}")
         every = result.step_peaks(device)
         if len(peaks) > 1 and min(every) < max(every):
             text.append(f", {format_bytes(min(every))} to {format_bytes(max(every))} over {len(every)} steps")
             text.append(f" of {len(peaks)} processes")
         text.append("\n")
+    states = [run.state_bytes for run in result.runs if run.state_bytes is not None]
+    if states and result.setup.backend is Backend.JAX:
+        text.append(f"{format_bytes(max(states))} of it held between steps, weights, optimizer and batch\n")
     speed = result.samples_per_second
     if speed is not None and result.seconds_per_step is not None:
         text.append(f"{speed:.4g} samples per second, {result.seconds_per_step:.3g} s per step")
@@ -56,9 +61,10 @@ def _verdict(result: Measurement) -> Text:
 def _about(result: Measurement) -> str:
     setup = result.setup
     parts = [f"batch {setup.batch}", str(setup.precision), str(setup.optimizer)]
-    parts += [f"{setup.gpus} replicas"] * (setup.gpus > 1) + [f"{setup.accumulate} accumulation steps"] * (
-        setup.accumulate > 1
-    )
+    jax = setup.backend is Backend.JAX
+    several = f"{setup.gpus} devices (mesh {setup.mesh}, layout {setup.layout})" if jax else f"{setup.gpus} replicas"
+    parts += [several] * (setup.gpus > 1)
+    parts += [f"{setup.accumulate} accumulation steps"] * (setup.accumulate > 1)
     parts.append("compiled by XLA" if any(run.xla for run in result.runs) else "without XLA")
     parts.append(result.hardware)
     if result.order is Order.INLINE:
@@ -66,7 +72,7 @@ def _about(result: Measurement) -> str:
     limit = result.place.limit_bytes
     if limit is not None:
         parts.append(f"limit {format_bytes(limit)}")
-    return f"{', '.join(parts)}; TensorFlow {result.versions.tensorflow}, Keras {result.versions.keras}"
+    return f"{', '.join(parts)}; {result.versions.backend}, Keras {result.versions.keras}"
 
 
 def _broke(oom: OutOfMemory) -> str:
@@ -91,9 +97,10 @@ def _steps(run: Run, what: str) -> Table:
         if step is None:
             table.add_row("...")
             continue
-        for number, memory in enumerate(step.memory):
+        alike = not nvml and len({(each.before_bytes, each.peak_bytes, each.after_bytes) for each in step.memory}) == 1
+        for number, memory in enumerate(step.memory[: 1 if alike else None]):
             cells = [str(step.number), f"{step.seconds:.3f}"] if number == 0 else ["", ""]
-            cells += [memory.device] if several else []
+            cells += ["each" if alike else memory.device] if several else []
             cells += map(format_bytes, (memory.before_bytes, memory.peak_bytes, memory.after_bytes))
             if nvml and number < len(step.gpus):
                 gpu = step.gpus[number]

@@ -16,7 +16,7 @@ def show(plan: Plan, console: Console, warnings: Sequence[str], file: str) -> No
     for entry in plan.devices:
         console.print(_heading(plan, entry))
         console.print(_ladder(entry))
-        if entry.largest is not None:
+        if entry.largest is not None and entry.rungs[0].accumulate > 1:
             largest = entry.largest
             console.print(
                 Text(
@@ -35,7 +35,7 @@ def _heading(plan: Plan, entry: Entry) -> Text:
     gpus = f", {entry.gpus} of them" if entry.gpus > 1 else ""
     hosts = f" on {len(plan.hosts)} hosts" if plan.hosts else ""
     capacity = entry.device.capacity_bytes
-    room = "" if capacity is None else f", TensorFlow gets {format_bytes(capacity)}"
+    room = "" if capacity is None else f", {entry.backend.label} gets {format_bytes(capacity)}"
     text.append(f"{gpus}{hosts}{room}: batch {plan.training.global_batch}\n", style="not bold")
     return text
 

@@ -16,8 +16,6 @@ from planner_app.units import format_bytes
 if TYPE_CHECKING:
     from planner_app.train.plan import TrainingPlan
 
-CHECKED = ("tensorflow", "keras")
-
 
 def check(plan: "TrainingPlan", model: Any) -> None:
     """Notes are warnings; what can't work is one error with all of it."""
@@ -130,10 +128,13 @@ def _notes(plan: "TrainingPlan", model: Any) -> Iterator[str]:
 def _versions(plan: "TrainingPlan") -> Iterator[str]:
     """TensorFlow and Keras decide how much memory a step takes."""
     import keras
-    import tensorflow as tf
 
-    present = {"tensorflow": tf.__version__, "keras": keras.__version__}
-    for name in CHECKED:
+    present = {"keras": keras.__version__}
+    if plan.entry.sharding is None:
+        import tensorflow as tf
+
+        present["tensorflow"] = tf.__version__
+    for name in present:
         planned = plan.current.peak.source.versions.get(name)
         if planned and planned != present[name]:
             yield f"The plan's figures are for {name} {planned}, and this is {present[name]}."

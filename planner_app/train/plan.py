@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner_app.core.plan.plan import DeviceKind, Entry, Plan, Rung
 from planner_app.errors import PlanError
 from planner_app.files.plan_reading import read_plan
+from planner_app.train.data.given import Data, Epochs, Validation
 from planner_app.train.environment import apply_environment
 from planner_app.train.machine import pick_entry, this_worker, visible_gpus
 from planner_app.train.notes import note
@@ -135,6 +136,12 @@ class TrainingPlan:
     @contextmanager
     def scope(self) -> Iterator[Any]:
         """Where the model is built and compiled: under the strategy, the precision and the rematerialisation."""
+        if self.entry.sharding is not None:
+            from planner_app.train import sharded
+
+            with sharded.scope(self, self.entry.sharding) as over:
+                yield over
+            return
         from planner_app.train.policies import precision_and_remat
 
         with self.strategy.scope(), precision_and_remat(self.precision, self.plan.training.remat):
@@ -150,11 +157,21 @@ class TrainingPlan:
         """What `model.compile` must be told besides optimizer, loss and metrics."""
         return {"jit_compile": self.current.jit}
 
-    def keep_compiled(self, model: Any) -> Any:
-        """The model as its author compiled it; only whether XLA compiles the step is the plan's."""
+    def loss(self) -> Any:
+        """The Keras loss the plan was made with, where it names one."""
+        from planner_app.train.policies import make_loss
+
+        return make_loss(self.plan.training.loss)
+
+    def keep_compiled(self, model: Any, **changes: Any) -> Any:
+        """The model as its author compiled it; only whether XLA compiles the step is the plan's.
+
+        Args:
+            changes: An `optimizer` or a `loss` instead of the author's. Metrics go with the loss.
+        """
         from planner_app.train.models import keep_compiled
 
-        return keep_compiled(self, model)
+        return keep_compiled(self, model, **changes)
 
     def load_model(self, path: str | Path, custom_objects: dict[str, Any] | None = None) -> Any:
         """A model you trust, in the plan's precision and with the layers frozen that it does not train."""
@@ -163,10 +180,23 @@ class TrainingPlan:
         return load_model(self, str(path), custom_objects)
 
     def synthetic_data(self, model: Any, samples: int) -> Any:
-        """Samples of noise in the shapes that the model takes: to try a script before the data are there."""
+        """Samples of noise in the shapes that the model takes: to try a script before the data are there.
+
+        A dataset; on JAX arrays: inputs and targets.
+        """
+        if self.entry.sharding is not None:
+            from planner_app.train import sharded
+
+            return sharded.synthetic_data(self, model, samples)
         from planner_app.train.models import synthetic_data
 
         return synthetic_data(self, model, samples)
+
+    def fine_tune(self, model: Any) -> None:
+        """Quantises the model, adds the adapters and freezes the rest as the plan says. Call it before compiling."""
+        from planner_app.core.model.fine_tune import fine_tune
+
+        fine_tune(model, self.plan.training.lora, self.plan.training.quantize)
 
     def freeze(self, model: Any) -> None:
         """Freezes the layers that the plan does not train. Call it before `model.compile`."""
@@ -192,6 +222,10 @@ class TrainingPlan:
 
     def trainer(self, model: Any) -> Any:
         """For training loops of your own: `trainer.step(batch)` is one update with one global batch."""
+        if self.entry.sharding is not None:
+            raise PlanError(
+                "Loops of your own are for plans on TensorFlow: on JAX, write them with model.stateless_call."
+            )
         from planner_app.train.trainer import Trainer
 
         kept = self._trainer
@@ -225,10 +259,18 @@ class TrainingPlan:
 
         Every argument means what it means in Keras. The batch size is the plan's: another one is overruled.
         """
-        from planner_app.train.loop import fit
+        given = {name: value for name, value in locals().items() if name != "self"}
+        if self.entry.sharding is not None:
+            from planner_app.train import sharded
 
-        given = {name: value for name, value in locals().items() if name not in ("self", "fit")}
-        return fit(self, **given)
+            return sharded.fit(self, **given)
+        from planner_app.train import loop
+
+        data = Data(x, y, sample_weight, class_weight, shuffle, steps_per_epoch)
+        validation = Validation(
+            validation_data, validation_split, validation_steps, validation_batch_size, validation_freq
+        )
+        return loop.fit(self, model, data, validation, Epochs(initial_epoch, epochs), callbacks, verbose, batch_size)
 
     def evaluate(
         self,
@@ -243,10 +285,14 @@ class TrainingPlan:
         return_dict: bool = False,
     ) -> Any:
         """As `model.evaluate`, as much at a time as the plan allows."""
-        from planner_app.train.loop import evaluate
+        if self.entry.sharding is not None:
+            given = {name: value for name, value in locals().items() if name not in ("self", "model")}
+            return model.evaluate(**given)
+        from planner_app.train import loop
 
-        given = {name: value for name, value in locals().items() if name not in ("self", "evaluate")}
-        return evaluate(self, **given)
+        data = Data(x, y, sample_weight, steps=steps)
+        logs = loop.evaluate(self, model, data, callbacks, verbose, batch_size)
+        return logs if return_dict else model._flatten_metrics_in_order(logs)
 
     def predict(
         self,
@@ -258,9 +304,11 @@ class TrainingPlan:
         callbacks: Any = None,
     ) -> Any:
         """As `model.predict`, as much at a time as the plan allows."""
-        from planner_app.train.loop import predict
+        if self.entry.sharding is not None:
+            return model.predict(x, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks)
+        from planner_app.train import loop
 
-        return predict(self, model, x, batch_size, verbose, steps, callbacks)
+        return loop.predict(self, model, Data(x, steps=steps), callbacks, verbose, batch_size)
 
     def watch(
         self,
@@ -277,10 +325,50 @@ class TrainingPlan:
             tensorboard: A folder for TensorBoard: peak, planned peak and band, memory between steps, after each update.
             csv: A file for the same as a table.
             verbose: Whether a line is shown after each epoch, and a comparison by term at the end.
+
+        Raises:
+            PlanError: The plan is for Keras on JAX, which has no allocator of TensorFlow's to watch.
         """
+        if self.entry.sharding is not None:
+            raise PlanError(
+                "plan.watch() reads TensorFlow's allocator, and this plan is for Keras on JAX: leave it out. "
+                "`plimsoll measure --backend jax` measures such a step."
+            )
         from planner_app.train.observe.watch import make_watch
 
         return make_watch(self, report, tensorboard, csv, verbose)
+
+    def ray_trainer(
+        self,
+        script: str | Path,
+        *arguments: str,
+        folder: str | Path | None = None,
+        every: int | None = None,
+        tries: int = 10,
+        **options: Any,
+    ) -> Any:
+        """Ray Train's `TensorflowTrainer` for a training script: call its `fit()`. The plan has a host for each worker.
+        For a plan on JAX it is a `JaxTrainer`, with one worker that has all GPUs of the mesh.
+
+        Every worker runs the script as `plimsoll run` does, and all of them agree on the rung and the checkpoint when
+        memory runs out on one. The script's text is sent along; what it imports must be on the nodes, or be sent by
+        Ray's own `runtime_env`.
+
+        Args:
+            script: It calls `load_plan()` without a path, and saves what it has trained.
+            arguments: For the script.
+            folder: A folder that all nodes see, where checkpoints go: a run whose node was lost goes on from there. By
+                default one on each node, which is removed at the end.
+            every: A checkpoint after so many updates; by default after each epoch.
+            tries: How often a process is started at most.
+            options: As the trainer takes them, as `run_config` and `scaling_config`.
+
+        Raises:
+            PlannerError: Ray Train is not installed, or the script can't be read.
+        """
+        from planner_app.train.recover.on_ray import ray_trainer
+
+        return ray_trainer(self, script, *arguments, folder=folder, every=every, tries=tries, **options)
 
     def descend(self) -> Rung:
         """The next rung, which needs less.

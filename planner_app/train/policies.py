@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from planner_app.core.model.choices import REMAT_MODES
-from planner_app.core.model.setup import OWN
+from planner_app.core.model.setup import OWN, parse_named
 from planner_app.core.plan.plan import PlannedOptimizer
 from planner_app.errors import PlanError
 from planner_app.train.notes import note
@@ -67,6 +67,24 @@ def make_optimizer(planned: PlannedOptimizer, name: str | None, options: Mapping
     return keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
 
 
+def make_loss(text: str) -> Any:
+    """By its name in Keras' own list, with options: `huber:delta=2`."""
+    if not text:
+        raise PlanError("The plan trains with the model's own loss: call plan.keep_compiled(model) instead.")
+    name, options = parse_named(text, "loss")
+    if not options:
+        return name
+    known = {
+        each.lower(): kind
+        for each, kind in vars(keras.losses).items()
+        if isinstance(kind, type) and issubclass(kind, keras.losses.Loss) and each != "Loss"
+    }
+    try:
+        return known[name.replace("_", "").lower()](**dict(options))
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanError(f"The loss {text[:80]!r} can't be made: {str(error).splitlines()[0][:300]}") from error
+
+
 def optimizer_name(optimizer: Any) -> str:
     """As a plan calls it; loss scaling does not count."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
@@ -99,7 +117,8 @@ def lower_precision(model: Any, precision: str) -> None:
             "again with load_plan(..., rung=N)."
         )
     for layer in [*layers_of(model), model]:
-        layer.dtype_policy = precision
+        mode = getattr(layer.dtype_policy, "quantization_mode", None)
+        layer.dtype_policy = f"{mode}_from_{precision}" if mode else precision
 
 
 def layers_of(model: Any) -> list[Any]:

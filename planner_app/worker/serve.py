@@ -27,6 +27,7 @@ from planner_app.jobs.launch import SCRATCH_VARIABLE
 from planner_app.jobs.protocol import FINISHED_BYTES, Failed, Finished, Progress, Request, Started
 from planner_app.worker import stdio
 from planner_app.worker.confine import lifeline, sandbox
+from planner_app.worker.importing import quickly
 
 Report = Callable[..., None]
 Handler = Callable[[Any, Report], Any]
@@ -37,6 +38,7 @@ HANDLERS: Mapping[str, str] = {
     "Describe": "planner_app.worker.build.describe:describe",
     "Trace": "planner_app.worker.graph.trace:trace",
     "Measure": "planner_app.worker.measure.steps:measure",
+    "ShardedState": "planner_app.worker.jax.state:state",
     "Lower": "planner_app.worker.compile.lower:lower",
     "Compile": "planner_app.worker.compile.program:compile",
     "CheckUp": "planner_app.worker.checkup:check_up",
@@ -138,7 +140,8 @@ def _failed(name: str, reason: str, detail: str = "") -> bytes:
 
 def _handler(where: str) -> Handler:
     module, _, function = where.partition(":")
-    handler: Handler = getattr(importlib.import_module(module), function)
+    with quickly():
+        handler: Handler = getattr(importlib.import_module(module), function)
     return handler
 
 

@@ -1,8 +1,9 @@
 """Measure every case, estimate it, and write the table of both into the README.
 
-    python tests/accuracy [--small] [--inline N] [--ordinary N] [--only WORD] [--print]
+    python tests/accuracy [--small] [--inline N] [--ordinary N] [--only WORD] [--anew] [--print]
 
-Measurements are kept under build/accuracy: a second run only estimates. Interrupted, it goes on where it stopped.
+What stands in results.json is not measured again: such a case is only estimated. New measurements are kept under
+build/accuracy, so a run that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from cases import ALL, SMALL, Case
 from compared import Compared
 from estimates import estimate
 from report import line, markdown, sentences, summary, write_json, write_readme
-from runs import HERE, ROOT, Runs
+from runs import RESULTS, ROOT, Runs
 
+from planner_app.core.measure.measurement import Order
 from planner_app.jobs.warm import WarmWorker
 
-README, RESULTS = ROOT / "README.md", HERE / "results.json"
+README = ROOT / "README.md"
 INLINE = 1  # processes: kernels run in the same order in each
 ORDINARY = 5  # processes: the order is another in each
 
@@ -32,7 +34,7 @@ def main() -> int:
     if not cases:
         print(f'No case has "{given.only}" in its name.', file=sys.stderr)
         return 2
-    runs = Runs()
+    runs = Runs(results=None if given.anew else RESULTS)
     runs.save_models(case.model for case in cases)
     _measure(runs, cases, given.inline, given.ordinary)
     failed: list[str] = []
@@ -54,13 +56,15 @@ def main() -> int:
 
 def _measure(runs: Runs, cases: Sequence[Case], inline: int, ordinary: int) -> None:
     """One process of every case before a second one of any: interrupted, it has something about most."""
-    rounds = [(runs.inline, number) for number in range(inline)]
-    rounds += [(runs.ordinary, number) for number in range(ordinary)]
+    rounds = [(Order.INLINE, number) for number in range(inline)]
+    rounds += [(Order.ORDINARY, number) for number in range(ordinary)]
     began = time.monotonic()
-    for place, (measured, number) in enumerate(rounds, 1):
+    for place, (order, number) in enumerate(rounds, 1):
         for case in cases:
+            if number < runs.kept(case, order):
+                continue
             try:
-                measured(case, number)
+                (runs.inline if order is Order.INLINE else runs.ordinary)(case, number)
                 said = "measured"
             except Exception as error:  # tried once more when it is compared
                 said = f"failed: {error}"
@@ -74,8 +78,9 @@ def _compared(runs: Runs, cases: Sequence[Case], inline: int, ordinary: int, fai
                 one = Compared(
                     case,
                     estimate(runs.model_file(case.model), case, worker),
-                    tuple(runs.inline(case, number) for number in range(inline)),
-                    tuple(runs.ordinary(case, number) for number in range(ordinary)),
+                    tuple(runs.inline(case, number) for number in range(max(inline, runs.kept(case, Order.INLINE)))),
+                    tuple(runs.ordinary(case, n) for n in range(max(ordinary, runs.kept(case, Order.ORDINARY)))),
+                    runs.digest(case),
                 )
             except Exception as error:  # one case that fails must not lose the others
                 failed.append(f"{case}: {type(error).__name__}: {error}")
@@ -88,8 +93,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/accuracy", description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="only the cases of the test suite")
     parser.add_argument("--only", default="", metavar="WORD", help="only cases with this in their name")
-    parser.add_argument("--inline", type=int, default=INLINE, metavar="N", help="processes in the GPU's order")
-    parser.add_argument("--ordinary", type=int, default=ORDINARY, metavar="N", help="ordinary processes")
+    parser.add_argument("--inline", type=int, default=INLINE, metavar="N", help="processes one by one, at least")
+    parser.add_argument("--ordinary", type=int, default=ORDINARY, metavar="N", help="ordinary processes, at least")
+    parser.add_argument("--anew", action="store_true", help="measure on this machine what stands in results.json too")
     parser.add_argument("--print", action="store_true", help="write no file")
     return parser.parse_args()
 

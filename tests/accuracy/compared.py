@@ -18,12 +18,14 @@ class Compared:
     Attributes:
         inline: One measurement for each process with kernels one after the other.
         ordinary: For each ordinary process the peak of each step.
+        digest: What the measurements were made of: the model, the libraries, and the way of measuring.
     """
 
     case: Case
     estimated: Estimated
     inline: tuple[Inline, ...]
     ordinary: tuple[tuple[int, ...], ...] = ()
+    digest: str = ""
 
     @property
     def live_bytes(self) -> int:
@@ -71,6 +73,7 @@ class Summary:
     in_band: int
     ordinary_cases: int
     ordinary_processes: int
+    most_processes: int
     ordinary_below: int
     band_median: float
     seconds_median: float
@@ -87,6 +90,7 @@ def summary(compared: Sequence[Compared]) -> Summary:
         in_band=sum(one.in_band for one in compared),
         ordinary_cases=len(ordinary),
         ordinary_processes=min((len(one.ordinary) for one in ordinary), default=0),
+        most_processes=max((len(one.ordinary) for one in ordinary), default=0),
         ordinary_below=sum(one.stayed_below for one in ordinary),
         band_median=median(one.band_width for one in compared),
         seconds_median=median(one.estimated.seconds for one in compared),

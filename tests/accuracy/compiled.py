@@ -1,8 +1,9 @@
 """Compile every case for a GPU that is not there, estimate it, and write the table of both into the README.
 
-    python tests/accuracy/compiled.py [--only WORD] [--print]
+    python tests/accuracy/compiled.py [--only WORD] [--kept] [--print]
 
-Needs the extra xla-gpu. What the compiler said is kept under build/accuracy: a second run only estimates.
+Needs the extra xla-gpu. What the compiler said is kept under build/accuracy: a second run only estimates. `--kept`
+takes it from compiled_results.json instead, and needs no compiler.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cases import Case
 from compiled_cases import CASES, CompiledCase
 from estimates import setup_of
 from report import folded, write_readme
@@ -84,12 +86,21 @@ def main() -> int:
     runs.save_models(case.case.model for case in cases)
     held: list[Held] = []
     failed: list[str] = []
-    versions = ""
+    known = _known() if given.kept else {}
+    versions = json.loads(RESULTS.read_text())["versions"] if given.kept else ""
     began = time.monotonic()
     with WarmWorker() as worker:
         for number, case in enumerate(cases, 1):
             try:
-                check, point = _both(runs.model_file(case.case.model), case, worker)
+                file = runs.model_file(case.case.model)
+                if str(case) in known:
+                    held.append(_held(case, _estimated(file, case, worker), *known[str(case)]))
+                else:
+                    check = _compiled(file, case)
+                    told = check.compiled
+                    point = _estimated(file, case, worker)
+                    held.append(_held(case, point, told.argument_bytes, told.temp_bytes, told.seconds))
+                    versions = _versions(check)
             except PlannerError as error:
                 if "xla-gpu" in str(error):
                     print(f"The XLA part is left out. {error}", file=sys.stderr)
@@ -97,21 +108,6 @@ def main() -> int:
                 failed.append(f"{case}: {error}")
                 print(f"[{number}/{len(cases)}] {case}: failed", flush=True)
                 continue
-            versions = ", ".join(
-                f"{name} {check.versions[name]}" for name in ("tensorflow", "keras", "jax-cuda12-pjrt")
-            )
-            compiled = check.compiled
-            held.append(
-                Held(
-                    case,
-                    compiled.argument_bytes,
-                    compiled.temp_bytes,
-                    point.in_use_bytes,
-                    point.low_bytes,
-                    point.high_bytes,
-                    compiled.seconds,
-                )
-            )
             print(f"[{number}/{len(cases)}, {time.monotonic() - began:.0f} s] {_line(held[-1])}", flush=True)
     if held:
         print(sentences(held, versions))
@@ -124,15 +120,34 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _both(file: Path, case: CompiledCase, worker: WarmWorker) -> tuple[CompileCheck, Point]:
-    """The estimate is made past the cache on disk: what is held against the compiler is today's code."""
-    model, device = check_model(str(file)), find_device(case.device)
+def _compiled(file: Path, case: CompiledCase) -> CompileCheck:
+    with Compiler(check_model(str(file)), CompileCache(KEPT / "compiled")) as compiler:
+        return compiler.check(setup_of(case.case, Jit.AUTO), find_device(case.device))
+
+
+def _estimated(file: Path, case: CompiledCase, worker: WarmWorker) -> Point:
+    """Made past the cache on disk: what is held against the compiler is today's code."""
     setup = setup_of(case.case, Jit.AUTO)
-    with Compiler(model, CompileCache(KEPT / "compiled")) as compiler:
-        check = compiler.check(setup, device)
-    step = setup.step(device.target)
-    trace = worker.run(Trace(model=model, setup=step), StepTrace)
-    return check, Memory(trace, step).point(setup.per_gpu_batch)
+    step = setup.step(find_device(case.device).target)
+    trace = worker.run(Trace(model=check_model(str(file)), setup=step), StepTrace)
+    return Memory(trace, step).point(setup.per_gpu_batch)
+
+
+def _held(case: CompiledCase, point: Point, argument_bytes: int, temp_bytes: int, seconds: float) -> Held:
+    return Held(case, argument_bytes, temp_bytes, point.in_use_bytes, point.low_bytes, point.high_bytes, seconds)
+
+
+def _known() -> dict[str, tuple[int, int, float]]:
+    """What the compiler said of each case the last time."""
+    found = {}
+    for row in json.loads(RESULTS.read_text())["cases"]:
+        case = CompiledCase(Case(**row["case"]["case"]), row["case"]["device"])
+        found[str(case)] = row["argument_bytes"], row["temp_bytes"], row["seconds"]
+    return found
+
+
+def _versions(check: CompileCheck) -> str:
+    return ", ".join(f"{name} {check.versions[name]}" for name in ("tensorflow", "keras", "jax-cuda12-pjrt"))
 
 
 def sentences(held: Sequence[Held], versions: str) -> str:
@@ -183,6 +198,7 @@ def _mb(count_bytes: int) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/accuracy/compiled.py", description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", metavar="WORD", help="only cases with this in their name")
+    parser.add_argument("--kept", action="store_true", help="compile nothing, estimate anew")
     parser.add_argument("--print", action="store_true", help="write no file")
     return parser.parse_args()
 

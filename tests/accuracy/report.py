@@ -23,7 +23,6 @@ COLUMNS = (
     "error",
     "band, MB",
     "ordinary runs, MB",
-    "s",
 )
 LEFT = 4  # columns of words; the others are numbers
 
@@ -46,15 +45,15 @@ def folded(table: str) -> str:
 def sentences(all_of_it: Summary, versions: str) -> str:
     s = all_of_it
     lines = [
-        f"{s.cases} cases, measured with {versions} on the CPU through the allocator that GPUs use; an estimate took "
-        f"{s.seconds_median:.1f} s (median).",
+        f"{s.cases} cases, measured with {versions} on the CPU through the allocator that GPUs use.",
         "",
         f"- Live bytes (what tensors ask for): median error {s.live_median:.2%}, worst {s.live_worst:.2%}.",
         f"- In use (what the allocator hands out): median error {s.in_use_median:.1%}, worst {s.in_use_worst:.1%}; "
         f"within the band in {s.in_band} of {s.cases} cases. The band is {s.band_median:.0%} wide (median).",
     ]
     if s.ordinary_cases:
-        processes = "a process" if s.ordinary_processes == 1 else f"{s.ordinary_processes} processes"
+        fewest, most = s.ordinary_processes, s.most_processes
+        processes = f"{most} processes" if fewest == most else f"{fewest} to {most} processes"
         lines.append(
             f"- Ordinary runs (Keras' training function, TensorFlow's thread pool, {processes} for each case) "
             f"stayed below the upper end of the band in {s.ordinary_below} of {s.ordinary_cases} cases."
@@ -78,6 +77,7 @@ def write_json(file: Path, compared: Sequence[Compared], versions: str) -> None:
     cases = [
         {
             "case": asdict(one.case),
+            "digest": one.digest,
             "estimated": asdict(one.estimated),
             "inline": [asdict(run) for run in one.inline],
             "ordinary": one.ordinary,
@@ -120,7 +120,6 @@ def _row(one: Compared) -> list[str]:
         f"{one.in_use_error:+.1%}",
         f"{_mb(told.low_bytes)} to {_mb(told.high_bytes)}{'' if one.in_band else ' **missed**'}",
         ordinary,
-        f"{told.seconds:.1f}",
     ]
 
 

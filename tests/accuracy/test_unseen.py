@@ -4,7 +4,7 @@ from collections import defaultdict
 from statistics import median
 
 import pytest
-from unseen import Program, is_within, left_out, read
+from unseen import LOW, Program, is_within, left_out, read
 
 from planner_app.core.compile.anchoring import MOST_FOR_CHART, SURE_ENOUGH
 from planner_app.core.compile.check import Compiled
@@ -19,18 +19,20 @@ def programs() -> list[Program]:
 
 
 def test_that_unseen_families_are_estimated_within_eight_percent(programs: list[Program]):
-    assert len(programs) >= 100
-    assert median(abs(program.error) for program in programs) <= 0.08
+    assert len(programs) >= 150
+    assert median(abs(program.error) for program in programs) <= 0.05
 
 
 def test_that_a_band_set_by_other_families_holds(programs: list[Program]):
     bands = left_out(programs)
     within = [is_within(program, bands[program.family]) for program in programs]
-    assert sum(within) / len(within) >= 0.85
+    assert sum(within) / len(within) >= 0.9
+    too_low = [program for program in programs if program.error < LOW]
+    assert all(is_within(program, bands[program.family]) for program in too_low)
 
 
-def test_that_the_band_is_the_one_that_the_data_sets(programs: list[Program]):
-    assert sum(is_within(program, FUSION_BAND) for program in programs) / len(programs) >= 0.85
+def test_that_the_estimates_band_holds_most_programs(programs: list[Program]):
+    assert sum(is_within(program, FUSION_BAND) for program in programs) / len(programs) >= 0.9
 
 
 def curves(programs: list[Program]) -> list[dict[int, Program]]:

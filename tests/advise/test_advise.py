@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from handmade import LIMIT, MIB, Models, want
 
-from planner_app.core.advise import Cost, advise
+from planner_app.core.advise import AdviceRequest, Cost, advise
 from planner_app.core.advise.changes import candidates, shrunk
+from planner_app.core.advise.hints import hints
 from planner_app.core.advise.remat import activations_pay, inside, paying_layers
 from planner_app.core.estimate.breakdown import Held, Term
 from planner_app.core.estimate.estimate import estimate
@@ -14,7 +15,7 @@ from planner_app.core.estimate.need import Need, Needs
 from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.device import cpu_device, custom_device
 from planner_app.core.measure.calibration import Calibration, Sample
-from planner_app.core.model.setup import Jit, Precision
+from planner_app.core.model.setup import Backend, Jit, Precision, Setup
 from planner_app.errors import DeviceError, SetupError
 
 
@@ -43,7 +44,7 @@ def test_that_calibrations_count_and_are_mentioned():
     memories = {step: models.memory(step) for step in (wanted.setup.step("gpu:8.0"),)}
     alone = estimate(Need(next(iter(memories.values())), wanted.device), wanted.setup).peak_bytes
     assert not advise(wanted, Needs(memories)).fits
-    advice = advise(wanted, Needs(memories, lambda device, xla: None if xla else calibration))
+    advice = advise(wanted, Needs(memories, lambda device, xla, backend: None if xla else calibration))
     assert (advice.fits, advice.before_bytes) == (True, round(alone / 4))
     assert advice.calibrated.startswith("Calibrated with one measurement")
 
@@ -167,6 +168,31 @@ def test_that_xla_is_turned_the_other_way():
     for now, then in ((False, Jit.ON), (True, Jit.OFF)):
         (xla,) = [one for one in candidates(wanted, replace(base, xla=now), ()) if one.change.cost is Cost.XLA]
         assert xla.apply(wanted.setup).jit is then
+
+
+def test_that_on_jax_layouts_are_advised_and_neither_mirroring_nor_doing_without_xla():
+    wanted = want(batch=64, jit=Jit.AUTO, backend=Backend.JAX, gpus=2)
+    base = estimate(Need(Models().memory(wanted.setup.step("gpu:8.0")), wanted.device), wanted.setup)
+    costs = {one.change.cost for one in candidates(wanted, replace(base, xla=True), ())}
+    assert Cost.PRECISION in costs and not costs & {Cost.GPUS, Cost.XLA}
+    (hint,) = hints(wanted, base)
+    assert "max-batch --backend jax --mesh any" in hint.text
+
+
+def test_that_weights_are_shared_out_on_jax_over_the_fewest_gpus_that_might_hold_them():
+    wanted = replace(want(batch=64, jit=Jit.AUTO), jax=True)
+    base = estimate(Need(Models().memory(wanted.setup.step("gpu:8.0")), wanted.device), wanted.setup)
+
+    def shared(wanted: AdviceRequest, peak_bytes: int) -> list[Setup]:
+        weighed = replace(base, peak_bytes=peak_bytes, capacity_bytes=100)
+        found = [one for one in candidates(wanted, weighed, ()) if one.change.cost is Cost.SHARDING]
+        return [one.apply(wanted.setup) for one in found]
+
+    (four,) = shared(wanted, 390)
+    assert (four.backend, four.gpus, four.batch, str(four.layout)) == (Backend.JAX, 4, 64, "fsdp")
+    assert [setup.gpus for setup in shared(wanted, 2000)] == [8]
+    assert shared(replace(wanted, setup=replace(wanted.setup, batch=63)), 390) == []
+    assert shared(replace(wanted, jax=False), 390) == []
 
 
 def held(layer, *sizes, term=Term.ACTIVATIONS):

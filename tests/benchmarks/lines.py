@@ -48,10 +48,9 @@ def _line(planner: Planner, setup: Setup, device: Device) -> int:
     need = planner.need(setup, device)
     capacity = need.capacity_bytes or 0
     began = time.monotonic()
-    planner.lines.compile(setup, device)
-    first = time.monotonic() - began
+    first = 0.0
     for _ in planner.lines.fill(setup, device, need.estimated, int(capacity * ABOVE_CAPACITY)):
-        pass
+        first = first or time.monotonic() - began
     drawn, seconds = len(planner.lines.known(setup, device).anchors), time.monotonic() - began
     began = time.monotonic()
     line = planner.lines.settle(setup, device, need.estimated, capacity)

@@ -7,6 +7,7 @@ import pytest
 from planner_app.cli import main
 from planner_app.commands.ask import devices as command
 from planner_app.files.devices import catalogue as devices
+from planner_app.files.devices.machines import load_market
 
 
 @pytest.fixture(autouse=True)
@@ -34,11 +35,19 @@ def test_that_derived_totals_are_marked(capsys):
 
 
 def test_that_unknown_figures_are_dashes_and_null(capsys):
-    main(["devices", "--search", "gb300"])
-    assert "-" in capsys.readouterr().out.splitlines()[2].split()[1]
-    main(["devices", "--search", "gb300", "--json"])
+    main(["devices", "--search", "mi300x"])
+    assert "-" in capsys.readouterr().out.splitlines()[2]
+    main(["devices", "--search", "mi300x", "--json"])
     (device,) = json.loads(capsys.readouterr().out)["devices"]
-    assert (device["total_bytes"], device["allocator_limit_bytes"], device["cloud_prices"]) == (None, None, [])
+    assert (device["total_bytes"], device["allocator_limit_bytes"], device["launch_price"]) == (None, None, None)
+
+
+def test_that_the_machines_are_printed_as_a_file_to_edit(capsys, tmp_path):
+    assert main(["devices", "--machines", "--json"]) == 0
+    mine = tmp_path / "machines.json"
+    mine.write_text(capsys.readouterr().out.replace('"usd": 2500.0', '"usd": 3100'))
+    found = {each.name: each for each in load_market(mine).chassis}
+    assert (found["workstation"].price.usd, found["8-GPU server for modules"].modules) == (3100, True)
 
 
 def test_that_json_has_bytes_and_sources(capsys):
@@ -81,7 +90,7 @@ def test_that_a_spreadsheet_with_an_error_changes_nothing(no_users_file, tmp_pat
     prices = tmp_path / "prices.csv"
     prices.write_text("device,usd_per_hour,provider,date\nNVIDIA L4,nothing,our cloud,2026-01-01\n")
     assert main(["devices", "--import-prices", str(prices)]) == 1
-    assert "line 2: 'nothing' is not a price in dollars" in capsys.readouterr().err
+    assert "line 2: 'nothing' is not a price" in capsys.readouterr().err
     assert not no_users_file.exists()
 
 

@@ -47,7 +47,7 @@ def says(planner: Planner, *, beside_bytes: int, at: int = 64, device: Device = 
     held = planner.needs.of(SETUP, device).memory.point(at).state_bytes
     temp = estimated.peak_bytes + beside_bytes - held
     compiled = Compiled(held, 0, 0, temp, temp - MIB, (buffer,))
-    planner.lines._lines[planner.lines._key(SETUP, device)] = Line((Anchor(at, compiled),), {"jax": "0.10.2"})
+    planner.lines.load()[planner.lines._key(SETUP, device)] = Line((Anchor(at, compiled),), {"jax": "0.10.2"})
 
 
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,9 +111,9 @@ def test_that_exact_always_asks(planner: Planner, monkeypatch: pytest.MonkeyPatc
 def test_that_the_largest_batch_is_the_one_that_was_compiled(planner: Planner):
     says(planner, beside_bytes=0, at=64)
     key = planner.lines._key(SETUP, L4)
-    line = planner.lines._lines[key]
+    line = planner.lines.load()[key]
     more = Compiled(MIB, 0, 0, 900 * MIB, 900 * MIB)
-    planner.lines._lines[key] = line.with_anchor(Anchor(65, more))
+    planner.lines.load()[key] = line.with_anchor(Anchor(65, more))
     found = planner.largest(SETUP.with_batch(1), L4, limit_bytes=500 * MIB)
     assert (found.batch, found.level.source) == (64, Source.COMPILER)
 
@@ -132,3 +132,12 @@ def test_that_a_plan_says_which_rung_was_compiled(planner: Planner):
 def test_that_a_variable_sets_when_the_compiler_is_asked(monkeypatch: pytest.MonkeyPatch, said: str, ask: Ask):
     monkeypatch.setenv(ASK_VARIABLE, said)
     assert default_ask() is ask
+
+
+def test_that_a_file_saved_without_a_gpu_is_estimated_with_xla_and_says_so(planner: Planner):
+    found = planner.estimate(Setup(batch=64), L4)
+    assert found.xla
+    assert "jit_compile=False" in found.trained.assumed[-1]
+    assert "--jit off" in found.trained.assumed[-1]
+    for chosen in (SETUP, Setup(batch=64, jit=Jit.OFF), Setup(batch=64, gpus=2)):
+        assert not planner.estimate(chosen, L4).trained.assumed

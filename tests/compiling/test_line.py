@@ -1,12 +1,13 @@
 """The compiler's line through a few compiled batches, and which batch to compile next."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from planner_app.core.compile.anchoring import MOST_FOR_CHART, is_open, next_for_chart, next_for_largest, settled
 from planner_app.core.compile.check import Compiled
-from planner_app.core.compile.line import BESIDE_PROGRAM, BEYOND_DOUBT, Anchor, Line
+from planner_app.core.compile.line import AGREED, BESIDE_PROGRAM, BEYOND_DOUBT, Anchor, Line
 from planner_app.core.estimate.level import Level, Source
 
 MIB = 1 << 20
@@ -57,17 +58,41 @@ def test_that_the_line_bends_where_the_estimate_knows_why():
     assert level.peak_bytes == HELD + (288 + 10) * MIB
 
 
+def test_that_a_line_goes_on_until_the_compiler_begins_to_compute_again():
+    """Of 2,000 MiB it plans 0.95 x (0.8 x 2,000 - 100) = 1,425 MiB for temporary memory: two for each sample up to 712
+    of them. At 1,000 it needs 1,500 all the same."""
+    line = replace(through((256, 512.0), (512, 1024.0), (1000, 1500.0)), memory_bytes=2000 * MIB)
+    for batch, temp in ((600, 1200), (712, 1424), (800, 1425), (1000, 1500)):
+        assert line.level(batch, model(2.0)).peak_bytes == HELD + temp * MIB
+
+
+def test_that_a_line_far_from_the_memory_of_the_device_ignores_it():
+    near, far = (replace(through((64, 100.0), (128, 190.0)), memory_bytes=size * MIB) for size in (0, 80_000))
+    assert near.level(96, model(2.0)) == far.level(96, model(2.0))
+
+
 def test_that_the_band_is_as_wide_as_neighbouring_anchors_disagree():
-    """From 128 to 256 by 2 MiB a sample: the piece before, drawn on to 192, says 3."""
-    straight = through((64, 100.0), (128, 200.0), (256, 400.0)).level(192, model(2.0, band=1.0))
+    """At 192 the line has 300 MiB; as far off as at 64, where the compiler has 8 of the model's 128, it is 18.75."""
+    straight = through((64, 128.0), (128, 256.0), (256, 512.0)).level(192, model(2.0, band=1.0))
     broken = through((64, 8.0), (128, 200.0), (256, 400.0)).level(192, model(2.0, band=1.0))
-    assert straight.peak_bytes == broken.peak_bytes == HELD + 300 * MIB
-    assert broken.high_bytes - broken.peak_bytes == pytest.approx(BEYOND_DOUBT * (200 + 3 * 64 - 300) * MIB, abs=2)
-    assert straight.high_bytes - straight.low_bytes < 0.1 * straight.peak_bytes
+    assert straight.peak_bytes == HELD + 384 * MIB
+    assert broken.peak_bytes == HELD + 300 * MIB
+    as_there = 2.0 * 192 * 8 / 128
+    assert broken.high_bytes - broken.peak_bytes == pytest.approx(BEYOND_DOUBT * (300 - as_there) * MIB, abs=2)
+    assert straight.high_bytes - straight.low_bytes <= 2 * AGREED * straight.peak_bytes
 
 
-def test_that_an_anchor_never_widens_the_band():
-    wild = through((1, 500.0), (64, 1.0), (128, 900.0)).level(100, model(2.0, band=0.1))
+def test_that_a_break_between_two_anchors_is_inside_the_band_wherever_it_lies():
+    """A fifth above the model up to 64, as the model from 128 on: where between them it changes nobody knows."""
+    line = through((32, 1.2 * 64), (64, 1.2 * 128), (128, 256.0), (256, 512.0))
+    for batch in range(65, 128):
+        level = line.level(batch, model(2.0))
+        for share in (1.0, 1.2):
+            assert level.low_bytes <= HELD + share * 2 * batch * MIB <= level.high_bytes
+
+
+def test_that_distant_anchors_widen_the_band_no_further_than_the_estimates():
+    wild = through((1, 500.0), (64, 128.0), (128, 256.0)).level(100, model(2.0, band=0.1))
     assert wild.high_bytes - wild.low_bytes <= 0.2 * 2 * 100 * MIB + 2
 
 

@@ -1,5 +1,6 @@
 """Lines that are compiled, kept and found again; a compiler that fails is a sentence."""
 
+import shutil
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ from planner_app.errors import Cancelled
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.kept.compiled import CompileCache
 from planner_app.jobs import launch
+from planner_app.jobs.protocol import Limits
 from planner_app.planner.lines import CompilerLines
 from planner_app.planner.opening import check_model
 
@@ -58,7 +60,10 @@ def test_that_a_line_is_compiled_once_and_found_by_the_next_process(demo: Checke
     assert line.level(found.batch, estimate).source is Source.COMPILER
     assert line.versions["jax-cuda12-pjrt"]
     assert any(buffer.layer for anchor in line.anchors for buffer in anchor.compiled.buffers)
-    assert CompilerLines(demo, cache).known(Setup(batch=7), L4) == line
+    later = CompilerLines(demo, cache)
+    later.load()
+    shutil.rmtree(tmp_path)
+    assert later.known(Setup(batch=7), L4) == line, "once loaded, the disk is not asked"
 
 
 @pytest.mark.parametrize(
@@ -85,8 +90,13 @@ def test_that_precisions_and_devices_have_lines_of_their_own(demo: CheckedModel)
     assert lines._key(Setup(batch=8), L4) == lines._key(Setup(batch=64), L4)
 
 
-CRASHES = "import os; os.abort()"
+ABORTS = "import os; os.abort()"
 HANGS = "import time; time.sleep(600)"
+FILLS_MEMORY = "import time; held = bytearray(400 << 20); time.sleep(600)"
+REFUSES = """
+print('{"type": "Started", "sandbox": [], "missing": []}', flush=True)
+print('{"type": "Failed", "error": "ModelError", "reason": "XLA has no CTCLoss."}', flush=True)
+"""
 
 
 def worker_that(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,15 +105,28 @@ def worker_that(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planner_app.jobs.job.worker_command", lambda: command)
 
 
-def test_that_a_compiler_that_crashes_leaves_a_sentence_and_the_estimate(
-    demo: CheckedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (ABORTS, "killed by signal 6"),
+        (HANGS, "longer than the 2 s it was allowed"),
+        (FILLS_MEMORY, "more than the 200 MiB it was allowed"),
+        (REFUSES, "XLA has no CTCLoss"),
+    ],
+)
+def test_that_a_compiler_that_fails_leaves_a_sentence_and_the_estimate(
+    demo: CheckedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
 ):
-    worker_that(CRASHES, monkeypatch)
+    worker_that(script, monkeypatch)
+    limits = Limits(memory_bytes=200 << 20, seconds=2)
+    monkeypatch.setattr("planner_app.planner.compile.trace_limits", lambda _: limits)
     lines = CompilerLines(demo, CompileCache(tmp_path))
     line = lines.compile(Setup(batch=8), L4)
     assert "no figure at a batch of 8" in line.trouble
+    assert said in line.trouble
     assert line.level(8, estimate) == estimate(8)
     assert lines.settle(Setup(batch=8), L4, estimate, 1 << 30) == line, "it is not asked again"
+    assert not list(lines.fill(Setup(batch=8), L4, estimate, 1 << 30))
     assert not CompileCache(tmp_path).line(lines._key(Setup(batch=8), L4)).trouble, "another day it may work"
 
 

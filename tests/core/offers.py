@@ -11,7 +11,7 @@ from planner_app.core.hardware.device import Device, Price, Segment, Tflops
 from planner_app.core.hardware.option import Offers, ShopRequest
 from planner_app.core.hardware.shop import shop, steps
 from planner_app.core.model.setup import Precision, Setup, StepSetup
-from planner_app.core.model.trace import Phase, Role, Size
+from planner_app.core.model.trace import Phase, Role, Size, StepTrace
 from planner_app.core.replay.allocate import Peak
 from planner_app.core.replay.memory import Memory, Point
 
@@ -34,22 +34,24 @@ def an_hour(usd: float, day: str | None = "2026-11-01", source: str = "Cloud") -
     return Price(usd, source, day)
 
 
-def line(setup: StepSetup, constant: int, slope: int, band: float = 1.0) -> Memory:
+def line(setup: StepSetup, constant: int, slope: int, band: float = 1.0, trace: StepTrace | None = None) -> Memory:
     """`constant + slope * batch` bytes, and `band` times that at the high end."""
 
     def point(batch: int) -> Point:
         need = constant + slope * batch
         return Point(batch, need, need, need, int(need * band), constant, Peak(need, 0, need), setup.xla)
 
-    return Memory(one_multiplication(), setup, map(point, anchors(LARGEST_BATCH)))
+    return Memory(trace or one_multiplication(), setup, map(point, anchors(LARGEST_BATCH)))
 
 
-def one_multiplication():
-    """2e9 operations and 1000 bytes a sample, and 4000 bytes of weights."""
+def one_multiplication(written_bytes: int = 0):
+    """2e9 operations and 1000 bytes a sample, and 4000 bytes of weights; `written_bytes` a sample besides."""
     step = Step()
     step.variable(4000, Role.WEIGHT)
     image = step.make("Fill", size=Size(0, 600))
     step.make("MatMul", image, size=Size(0, 400), where={"work": Size(0, 2 * 10**9), "phase": Phase.FORWARD})
+    if written_bytes:
+        step.make("Mul", image, size=Size(0, written_bytes))
     return step.trace()
 
 

@@ -32,6 +32,15 @@ def holes(*sizes: int) -> tuple[Allocator, list[int]]:
     return allocator, found
 
 
+def test_that_a_request_too_large_for_the_holes_reaches_further_than_what_is_in_use():
+    allocator = one_region(GIB)
+    first, _, _ = (allocator.allocate(MIB) for _ in range(3))
+    allocator.free(first)
+    assert (allocator.in_use_bytes, allocator.reach_bytes) == (2 * MIB, 3 * MIB)
+    allocator.allocate(2 * MIB)
+    assert (allocator.in_use_bytes, allocator.reach_bytes) == (4 * MIB, 5 * MIB)
+
+
 @pytest.mark.parametrize(("request_bytes", "chunk_bytes"), [(1, 256), (256, 256), (257, 512), (1000, 1024)])
 def test_that_requests_are_rounded_to_256_bytes(request_bytes, chunk_bytes):
     assert rounded(request_bytes) == chunk_bytes

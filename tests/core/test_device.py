@@ -4,6 +4,7 @@ import pytest
 
 from planner_app.core.hardware.catalogue import Catalogue
 from planner_app.core.hardware.device import Basis, Device, Segment, cpu_device, custom_device
+from planner_app.core.hardware.machine import Gpu, as_reported
 from planner_app.errors import DeviceError
 
 GIB = 1 << 30
@@ -81,3 +82,19 @@ def test_that_a_search_matches_every_word():
     assert [card.name for card in cards.search("l4")] == ["NVIDIA L4", "NVIDIA L40S"]
     assert [card.name for card in cards.search("DATACENTER l40")] == ["NVIDIA L40S"]
     assert cards.search("gtx") == ()
+
+
+def test_that_what_the_driver_says_beats_the_catalogue():
+    known = custom_device("NVIDIA X1", 24 << 30)
+    other = custom_device("NVIDIA X2", 24 << 30)
+    named = {"NVIDIA X1": known}
+
+    def find(name):
+        if name not in named:
+            raise DeviceError("unknown")
+        return named[name]
+
+    gpus = [Gpu(0, name="NVIDIA X1", total_bytes=23 << 30), Gpu(1, name="no such", total_bytes=1 << 30)]
+    first, second = as_reported([known, other], gpus, find)
+    assert (first.total_bytes, first.provenance["total_bytes"].source) == (23 << 30, "NVML on this machine")
+    assert second is other

@@ -38,7 +38,7 @@ def measured(ratio: float):
     """One measurement, so many times its estimate, of steps that are not compiled."""
     sample = Sample("tiny", "", "batch 8", WHEN, 1000, (round(1000 * ratio),))
     calibration = Calibration("cpu", "2.21.0", "3.15.1", False, (sample,))
-    return lambda device, xla: calibration if device.name == "cpu" and not xla else None
+    return lambda device, xla, backend: calibration if device.name == "cpu" and not xla else None
 
 
 def planned(batch: int, *, limit: int | None = None, gpus: int = 1, accumulate: int = 1, ratio: float = 0.0, **more):
@@ -60,11 +60,11 @@ def test_that_every_rung_has_the_same_batch_and_needs_less():
     assert peaks == sorted(peaks, reverse=True)
     assert all(rung.per_gpu_batch * rung.accumulate == 64 for rung in plan.devices[0].rungs)
     assert peaks[0] // MIB == 65  # the weights and 64 samples
-    assert peaks[1] // MIB == 35  # the sums besides, and 32 samples
+    assert peaks[1] // MIB in (35, 36)  # the sums besides, 32 samples, and what loading left between them
 
 
 def test_that_the_first_rung_is_the_first_that_fits():
-    plan = planned(64, limit=20 * MIB)
+    plan = planned(64, limit=21 * MIB)
     assert rungs(plan)[0] == (16, 4)
     assert "does not fit at once: train it 16 at a time in 4 steps" in plan.warnings[0]
 
@@ -89,8 +89,9 @@ def test_that_accumulation_is_not_a_fallback_if_its_sums_cost_more_than_it_saves
 
 def test_that_a_lower_precision_comes_last_and_only_if_it_is_allowed():
     plan = planned(4, precisions=(Precision.MIXED_BFLOAT16,))
-    assert [str(rung.precision) for rung in plan.devices[0].rungs] == ["float32", "float32", "mixed_bfloat16"]
-    assert rungs(plan)[:2] == [(4, 1), (1, 4)]  # 5 and 4 MiB; with 2 at a time the sums cost what the samples save
+    assert [str(rung.precision) for rung in plan.devices[0].rungs] == ["float32"] * 2 + ["mixed_bfloat16"] * 2
+    # 5 and 4.5 MiB, then a mebibyte less each; with 2 at a time the sums cost what the samples save.
+    assert rungs(plan) == [(4, 1), (1, 4)] * 2
     with pytest.raises(DoesNotFit):
         planned(4, limit=3 * MIB)
 

@@ -181,6 +181,17 @@ def test_that_of_a_chain_of_constants_only_the_last_is_kept():
     assert state_bytes(trace, replayed(trace), 1) == 500
 
 
+def test_that_a_constant_under_another_name_is_kept_once():
+    step = Step()
+    filled = step.make("Fill", size=300, folded=True)
+    for _ in range(2):
+        step.run("Add", step.make("Identity", filled, size=300, alias=filled, folded=True))
+    written = step.make("Const", size=70)  # counted among the graph's own constants
+    step.run("Add", step.make("Identity", written, size=70, alias=written, folded=True))
+    trace = step.trace()
+    assert state_bytes(trace, replayed(trace), 1) == 300
+
+
 def test_that_constants_of_the_graph_count_from_their_batch_on():
     trace = Step().trace(constant_bytes=40, constants=(Constant(0), Constant(0, from_batch=8)))
     assert state_bytes(trace, replayed(trace), 1) == 40

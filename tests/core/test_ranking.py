@@ -9,8 +9,8 @@ from planner_app.core.hardware.device import Price, Segment
 from planner_app.core.hardware.prices import Pay
 from planner_app.core.hardware.ranking import By, Filter, front, kept, one_of_each, ranked
 
-BUY = Price(1500, "maker", "2020-09-17", "list price at launch")
-CHEAP = card("NVIDIA Cheap", 24, cloud_prices=(an_hour(0.5),), launch_price=BUY, bandwidth_bytes_per_second=10**11)
+BUY = Price(1500, "shop", "2020-09-17")
+CHEAP = card("NVIDIA Cheap", 24, cloud_prices=(an_hour(0.5),), market_prices=(BUY,), bandwidth_bytes_per_second=10**11)
 DEAR = card("NVIDIA Dear", 80, cloud_prices=(an_hour(3.0),), tdp_watts=700, bandwidth_bytes_per_second=3 * 10**12)
 UNPRICED = card("NVIDIA Unpriced", 141)
 OLD = card("NVIDIA Old", 16, cloud_prices=(an_hour(1.0, "2025-01-01"),), segment=Segment.CONSUMER, tdp_watts=None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner_app.core.model.setup import OWN, Jit, Optimizer, Precision, Setup, StepSetup, parse_optimizer
+from planner_app.core.model.setup import OWN, Jit, Optimizer, Precision, Setup, StepSetup, parse_lora, parse_optimizer
 from planner_app.errors import SetupError
 
 ON_GPU, ON_CPU = "gpu:8.0", "cpu"
@@ -127,3 +127,26 @@ def test_that_precisions_are_the_dtype_policies_of_keras():
 def test_that_setups_of_equal_memory_share_a_trace(precision, target, traced):
     step = Setup(batch=8, gpus=2, precision=precision).step(target)
     assert (step.precision, step.target) == traced
+
+
+@pytest.mark.parametrize(
+    ("target", "jit", "precision"),
+    [
+        ("gpu:7.5", Jit.ON, Precision.FLOAT32),
+        ("gpu:8.0", Jit.ON, Precision.MIXED_FLOAT16),
+        ("gpu:7.5", Jit.OFF, Precision.MIXED_FLOAT16),
+    ],
+)
+def test_that_xla_keeps_float32_where_the_gpu_has_no_bfloat16(target, jit, precision):
+    assert Setup(8, Precision.MIXED_BFLOAT16, jit=jit).step(target).precision is precision
+
+
+@pytest.mark.parametrize("text", ["0", "-8", "8.5", "5000", "9" * 5000, "³", ""])
+def test_that_a_rank_that_no_adapter_has_is_refused(text):
+    with pytest.raises(SetupError, match=r'expected the rank of the adapters|^"99999'):  # long texts are shortened
+        parse_lora(text)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", "9" * 5000, "9" * 30])
+def test_that_a_number_that_can_not_be_told_to_a_worker_stays_text(value):
+    assert parse_optimizer(f"adam:learning_rate={value}").options == (("learning_rate", value),)

@@ -1,6 +1,7 @@
 """Which GPUs fit a training, worked out by hand: 1 GiB, and 100 MiB for each sample a GPU holds."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -9,13 +10,14 @@ from offers import GIB, MIB, TODAY, an_hour, card, lines, offered, wanted
 
 from planner_app.core.estimate.need import Needs
 from planner_app.core.estimate.verdict import Verdict
+from planner_app.core.hardware.device import Segment
 from planner_app.core.hardware.option import ShopRequest
 from planner_app.core.hardware.refusal import Why
 from planner_app.core.hardware.roofline import Source
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.hardware.shop import shop, steps, with_prices
 from planner_app.core.measure.calibration import Calibration, Sample
-from planner_app.core.model.setup import Jit, Precision, Setup
+from planner_app.core.model.setup import Backend, Jit, Precision, Setup
 from planner_app.errors import SetupError
 from planner_app.files.devices.catalogue import find_device
 
@@ -80,7 +82,7 @@ def test_that_a_calibrated_device_uses_its_calibration_and_says_so():
         "NVIDIA X1", "2.21.0", "3.15.1", True, (Sample("net", "", "", "2026-11-16", 100, (110,)),)
     )
 
-    def measured(device, xla):
+    def measured(device, xla, backend):
         return calibration if device.name == "NVIDIA X1" and xla else None
 
     plain = offered(want, CARD, other)
@@ -103,6 +105,8 @@ def test_that_a_want_without_a_choice_is_refused():
             wanted(8, **nothing)
     with pytest.raises(SetupError):
         ShopRequest(Setup(batch=8), precisions=())
+    with pytest.raises(SetupError, match="max-batch --backend jax --mesh any"):
+        ShopRequest(Setup(batch=8, backend=Backend.JAX))
 
 
 # Precisions.
@@ -181,14 +185,36 @@ def test_that_a_slice_is_used_alone():
     assert offered(wanted(8, counts=(2,)), part) == offered(wanted(8, counts=(2,)))
 
 
+def test_that_a_laptop_is_offered_with_the_one_gpu_it_has():
+    laptop = replace(CARD, segment=Segment.LAPTOP)
+    assert [option.gpus for option in offered(wanted(8), laptop).options] == [1]
+
+
+def test_that_more_gpus_are_faster_unless_it_is_said_why_not():
+    """A slow link, and XLA for one GPU only, are the reasons there are."""
+    slow = replace(CARD, pcie="3.0 x1")
+    for device in (CARD, slow):
+        options = offered(wanted(64, counts=(1, 2, 4)), device).options
+        for fewer, more in pairwise(options):
+            assert more.speed.samples_per_second >= fewer.speed.samples_per_second or more.slower
+    assert all(note for option in options if option.slower for note in option.notes)
+
+
 def test_that_more_gpus_than_samples_are_refused():
     (refusal,) = offered(wanted(3, counts=(4,)), CARD).refusals
     assert refusal.sentence == "a batch of 3 can't feed 4 GPUs"
 
 
-@pytest.mark.parametrize(("name", "why"), [("K80", Why.NO_KERNELS), ("GB300", Why.MEMORY_UNKNOWN)])
-def test_that_cards_that_cannot_be_answered_for_are_refused(name, why):
-    offers = offered(wanted(8), find_device(name))
+@pytest.mark.parametrize(
+    ("device", "why"),
+    [
+        (find_device("K80"), Why.NO_KERNELS),
+        (replace(CARD, total_bytes=None), Why.MEMORY_UNKNOWN),
+        (find_device("MI300X"), Why.NO_WHEEL),
+    ],
+)
+def test_that_cards_that_cannot_be_answered_for_are_refused(device, why):
+    offers = offered(wanted(8), device)
     assert {refusal.why for refusal in offers.refusals} == {why}
     assert offers.options == ()
 

@@ -11,9 +11,9 @@ from offers import TODAY, an_hour, card, offered, wanted
 from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.prices import Pay
 from planner_app.core.hardware.ranking import By, front, ranked
-from planner_app.reports.scatter_svg import Dot, scatter
-from planner_app.reports.shop_report import recommended, report
-from planner_app.reports.shop_rows import as_csv, as_json, option_row
+from planner_app.reports.buying.scatter_svg import Dot, scatter
+from planner_app.reports.buying.shop_report import recommended, report
+from planner_app.reports.buying.shop_rows import as_csv, as_json, option_row
 
 WANT = wanted(64, counts=(1, 2))
 PRICED = card("NVIDIA Priced", 24, cloud_prices=(an_hour(0.5), an_hour(0.4, "2020-01-01", "Gone")))
@@ -63,7 +63,7 @@ def test_that_the_page_says_what_to_take_and_why_not_the_others():
     assert "1 × NVIDIA Priced fits it, for $0.50 an hour (Cloud, 2026-11-01)" in text  # noqa: RUF001
     assert "64 samples per update" in text
     assert "Small: needs" in text
-    assert "roofline estimate" in text
+    assert "half of such estimates are within 15 %" in text
     assert "have not been compared with a GPU yet" in text
 
 

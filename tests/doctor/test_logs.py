@@ -5,6 +5,8 @@ from corpus import FILES, ROWS, diagnosed, in_pieces, log
 
 from planner_app.core.doctor import Kind, diagnose, diagnose_text
 
+MOST_PIECES = 16_384  # of one log: enough for a report and its dump
+
 
 def test_that_every_log_is_expected_to_say_something():
     assert {row[0] for row in ROWS} == set(FILES)
@@ -50,7 +52,8 @@ def test_that_evidence_is_in_the_log_where_it_says(name):
 @pytest.mark.parametrize("size", [1, 7, 97, 4096])
 @pytest.mark.parametrize("name", ["tf24_requested_by", "wrapped_by_terminal", "powershell_utf16", "tf26_eager_const"])
 def test_that_pieces_of_any_size_say_the_same(name, size):
-    assert diagnose(in_pieces(log(name), size)) == diagnose([log(name)])
+    beginning = log(name)[: MOST_PIECES * size]
+    assert diagnose(in_pieces(beginning, size)) == diagnose([beginning])
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -155,7 +158,7 @@ def test_that_more_failures_are_counted():
         "AssignAddVariableOp_1",
         "AssignAddVariableOp_4",
     ]
-    many = diagnose([log("tf24_requested_by")] * 500)
+    many = diagnose([log("tf24_little_limit")] * 500)
     assert len(many.others) + many.more == 499
 
 
@@ -168,3 +171,57 @@ def test_that_what_xla_says_is_told():
 def test_that_a_failed_copy_is_known_as_out_of_memory():
     assert "tf.device('CPU:0')" in diagnosed("tf26_eager_const").remedies[0]
     assert "Dst tensor is not initialized" in diagnosed("tf1_dst_tensor").verdict
+
+
+def test_that_a_node_tells_the_device_where_nothing_else_does():
+    said = diagnose_text(
+        "ResourceExhaustedError: OOM when allocating tensor of shape [90000,200] and type float\n"
+        "\t [[Node: training/Adam/zeros_2 = Const[dtype=DT_FLOAT, "
+        '_device="/job:localhost/replica:0/task:0/gpu:1"]()]]\n'
+        '\t [[Node: add/_75 = _Recv[_device="/job:localhost/replica:0/task:0/device:CPU:0"]()]]\n'
+    )
+    assert said.device == "GPU:1"
+
+
+def test_that_a_small_tensor_is_not_blamed_for_a_full_memory():
+    small, large = (
+        diagnose_text(f"OOM when allocating tensor with shape[{batch},27,1,249] and type float\n")
+        for batch in (100, 100_000)
+    )
+    assert any("memory was full before" in line for line in small.why)
+    assert not any("memory was full before" in line for line in large.why)
+
+
+def test_that_kernels_xla_tried_in_vain_are_harmless_where_it_went_on():
+    tried = (
+        "  Profiling failure on cuDNN engine eng1: RESOURCE_EXHAUSTED: Allocating 3230000000 bytes exceeds the limit.\n"
+    )
+    fell_back = (
+        "INTERNAL: All algorithms tried for %conv failed. Falling back to default algorithm.  Per-algorithm errors:\n"
+    )
+    assert diagnose_text(fell_back + tried).kind is Kind.HARMLESS
+    assert diagnose_text(tried).kind is not Kind.HARMLESS
+
+
+def test_that_a_tpu_is_not_told_to_do_without_xla():
+    said = diagnose_text(
+        "XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 19.26G of 15.48G hbm.\n"
+    )
+    assert said.remedies and not any("jit_compile" in remedy for remedy in said.remedies)
+
+
+def test_that_keras_on_jax_gets_what_keras_can_do():
+    error = "jaxlib.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9000000000 bytes.\n"
+    bare = diagnose_text(error)
+    of_keras = diagnose_text('  File "/lib/keras/src/backend/jax/trainer.py", line 370, in fit\n' + error)
+    assert any("jax.checkpoint" in remedy for remedy in bare.remedies)
+    assert not any("jax.checkpoint" in remedy or "donate" in remedy for remedy in of_keras.remedies)
+    assert any("keras.RematScope" in remedy for remedy in of_keras.remedies)
+
+
+def test_that_the_spelling_of_a_cpu_behind_that_of_a_gpu_does_not_move_the_failure():
+    said = diagnose_text(
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 18253611008 bytes.\n"
+        "RESOURCE_EXHAUSTED: Out of memory allocating 18253611008 bytes.\n"
+    )
+    assert said.kind is Kind.XLA

@@ -104,7 +104,16 @@ def test_that_the_command_shows_this_machine(capsys):
     assert f'"Process {os.getpid()}' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["--pid", "99999999"], []])
+def test_that_a_number_is_a_process_unless_a_log_is_called_so(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor", str(os.getpid()), "--seconds", "0"]) == 0
+    assert f"Process {os.getpid()}" in capsys.readouterr().out
+    (tmp_path / str(os.getpid())).write_text("Killed\n")
+    assert main(["doctor", str(os.getpid())]) == 0
+    assert "SIGKILL" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--pid", "99999999"], ["99999999"], []])
 def test_that_what_is_not_there_gets_a_sentence(capsys, arguments):
     assert main(["doctor", *arguments]) == 1
     assert capsys.readouterr().err.startswith("plimsoll: ")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from planner_app.core.doctor import Diagnosis, Kind, diagnose
 from planner_app.core.doctor.log.gates import GATES
-from planner_app.core.doctor.log.lines import cleaned
+from planner_app.core.doctor.log.lines import LONGEST_LINE_BYTES, LOOKED_AT_BYTES, Gates, cleaned, matching_lines
 from planner_app.core.doctor.log.rules import RULES
 from planner_app.core.doctor.signs import SIGNS
 
@@ -106,3 +106,58 @@ def test_that_no_pattern_can_run_away():
 def test_that_control_characters_go():
     assert cleaned("a\u202eb\x9b31mc\u2066d\ufeff".encode()) == "ab31mcd"
     assert cleaned(b"\x1b[0;31mRed\x1b[0m \x00\x07text\x1b]0;title\x07\tend \r") == "Red text\tend"
+
+
+def test_that_of_a_line_of_gigabytes_only_beginning_and_end_are_looked_at():
+    looked_at = []
+
+    class Counting(Gates):
+        def in_block(self, block: bytes, failed: bool) -> list[bytes]:
+            looked_at.append(len(block))
+            return super().in_block(block, failed)
+
+    def pieces() -> Iterator[bytes]:
+        yield b"begin OOM\n"
+        yield from endless(b"z" * MIB, 80 * MIB)
+        yield b"x" * MIB + b" end OOM\nnext OOM\n"
+        yield b"last OOM"
+
+    found = list(matching_lines(pieces(), Counting([b"OOM"], frozenset(), ()), lambda: False))
+    short = [(line.number, line.text) for line in found if line.number != 2]
+    assert short == [(1, "begin OOM"), (3, "next OOM"), (4, "last OOM")]
+    assert any(line.number == 2 for line in found)
+    assert sum(looked_at) < LOOKED_AT_BYTES + 4 * LONGEST_LINE_BYTES
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+def test_that_wide_letters_are_read_with_a_mark_and_without(encoding):
+    assert diagnose(["Epoch 1/2\nKilled\n".encode(encoding)]).kind is Kind.HOST
+
+
+def test_that_a_log_that_was_cut_while_it_was_written_is_read():
+    assert diagnose([bytes(100_000), b"MemoryError\n"]).kind is Kind.HOST
+
+
+def test_that_a_tensor_larger_than_any_gpu_is_told_from_its_shape_alone():
+    on = "on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc"
+    found = diagnose([f"OOM when allocating tensor with shape[1000000,1000000] and type float {on}".encode()])
+    assert (found.kind, found.requested_bytes) == (Kind.TOO_LARGE, 4 * 10**12)
+
+
+def test_that_each_rule_s_mark_is_a_line_that_matters():
+    for rule in ALL:
+        mark = rule.mark.encode()
+        held = [gate for gate in (*GATES.always, *GATES.later) if gate in mark]
+        assert held and GATES.matter(b"before " + mark + b" behind", held, lambda: True), rule.mark
+
+
+def test_that_a_gate_without_a_mark_is_no_line_that_matters():
+    said = b"step 40 loss 0.3, GPU memory 11.2 GiB, 3 samples failed"
+    held = [gate for gate in (*GATES.always, *GATES.later) if gate in said]
+    assert held and not GATES.matter(said, held, lambda: False)
+
+
+def test_that_colours_within_a_mark_and_bars_that_name_the_epoch_are_read():
+    assert diagnose([b"RuntimeError: CUDA \x1b[1mout of memory\x1b[0m. Tried to allocate 2.00 GiB\n"]).kind.failed
+    bars = b"".join(b"Epoch 3:  50%%|###   | %d/900 [00:10<00:20, 9.1it/s, loss=0.5]\n" % n for n in range(1, 701))
+    assert diagnose([bars + b"Killed\n"]).steps == 700

@@ -123,7 +123,45 @@ def test_that_what_is_missing_is_said():
         ("InternalError: Blas GEMM launch failed : a.shape=(32, 784), b.shape=(784, 512)", Kind.LIBRARIES),
         ("OSError: [Errno 28] No space left on device", Kind.OTHER_ERROR),
         ("RESOURCE_EXHAUSTED: Received message larger than max (5 vs. 4)", Kind.OTHER_ERROR),
+        ("##[error]Process completed with exit code 137.", Kind.KILLED),
+        ("make: *** [Makefile:12: train] Error 137", Kind.KILLED),
+        ("mpirun noticed that process rank 2 with PID 0 on node a exited on signal 9 (Killed).", Kind.KILLED),
+        ("srun: error: node12: task 3: Killed", Kind.KILLED),
+        ("App [train:0] exited with code [0] via signal [SIGKILL]", Kind.KILLED),
+        ("=>> PBS: job killed: vmem 34359738368 exceeded limit 17179869184", Kind.HOST),
+        ('"stoppedReason": "OutOfMemoryError: Container killed due to memory usage", "exitCode": 137', Kind.HOST),
+        ("libtensorflow.so.2: failed to map segment from shared object: Cannot allocate memory", Kind.HOST),
+        ("errors_impl.NotFoundError: No algorithm worked! [Op:Conv2D]", Kind.LIBRARIES),
+        ("Memory limit of 512 MiB exceeded with 530 MiB used.", Kind.HOST),
+        ("train.service: Main process exited, code=killed, status=9/KILL", Kind.KILLED),
+        ("train:  45%|####5     | 450/1000 [02:11<02:40,  3.42it/s, loss=0.21]Get\u00f6tet", Kind.HOST),
+        ("./run.sh: Zeile 4: 2212 Get\u00f6tet                 python train.py", Kind.KILLED),
+        ("systemd-oomd[8]: Killed /user.slice/a.scope due to memory used (30120) / total (33001)", Kind.HOST),
+        ("Error from slot1: Job has gone over cgroup memory limit of 8192 megabytes.", Kind.HOST),
+        ("(raylet) node_manager.cc:3069: 13 Workers (tasks / actors) killed due to memory pressure (OOM)", Kind.HOST),
+        ("(raylet) node_manager.cc:3069: 0 Workers (tasks / actors) killed due to memory pressure (OOM)", Kind.NONE),
+        ("distributed.nanny - WARNING - Worker tcp://:4411 exceeded 95% memory budget. Restarting...", Kind.HOST),
+        ("ray.exceptions.ObjectStoreFullError: Failed to put object 00ff in object store", Kind.HOST),
+        ("The replica master 0 ran out-of-memory and exited with a non-zero status of 137(SIGKILL).", Kind.HOST),
+        ("pyarrow.lib.ArrowMemoryError: malloc of size 4294967296 failed", Kind.HOST),
+        ("MemoryError: std::bad_alloc: out_of_memory: CUDA error at: rmm.hpp: cudaErrorMemoryAllocation", Kind.UNKNOWN),
+        (
+            "DataLoader worker (pid 4) is killed by signal: Bus error. workers are out of shared memory.",
+            Kind.OTHER_ERROR,
+        ),
+        ("RayOutOfMemoryError: More than 95% of the memory on node n7 is used (61 / 64 GB).", Kind.HOST),
+        ("ClientError: Please use an instance type with more memory, or reduce the size of training data", Kind.HOST),
+        (
+            "OSError: [WinError 1455] Die Auslagerungsdatei ist zu klein, um diesen Vorgang durchzuf\u00fchren",
+            Kind.HOST,
+        ),
+        ("NCCL WARN Error while creating shared memory segment /dev/shm/nccl-aK3 (size 9637888)", Kind.OTHER_ERROR),
+        ("RESOURCE_EXHAUSTED: CUDA driver ran out of memory trying to instantiate CUDA graph with 32 nodes", Kind.XLA),
+        ("INTERNAL: Failed to instantiate CUDA graph: CUDA_ERROR_OUT_OF_MEMORY: out of memory", Kind.XLA),
+        ("Autotuning failed for HLO: %f = bf16[8] with error: NOT_FOUND: No valid config found!", Kind.AUTOTUNER),
+        ("All configs failed during profiling. Failures (12): WRONG RESULTS", Kind.OTHER_ERROR),
         ('"OOMKilled": false, "ExitCode": 1', Kind.NONE),
+        ("RuntimeError: mmap: cannot allocate memory (12)", Kind.HOST),
         ("UserWarning: Your input ran out of data; interrupting training.", Kind.NONE),
         ("Segmentation fault (core dumped)", Kind.NONE),
         (
@@ -135,3 +173,123 @@ def test_that_what_is_missing_is_said():
 )
 def test_that_one_line_is_enough_where_it_tells(line, kind):
     assert diagnose_text(line).kind is kind
+
+
+def test_that_the_autotuner_is_named_where_the_size_stands_on_its_line():
+    refused = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2147483648 bytes."
+    found = diagnose_text(f"Autotuning failed for HLO: %conv.7 = (f32[64,256]) custom-call(), with error: {refused}")
+    assert (found.kind, found.requested_bytes) == (Kind.AUTOTUNER, 2 << 30)
+    behind = diagnosed("jax_autotuner_allocator")
+    assert any("autotune_level=0" in remedy for remedy in behind.remedies)
+
+
+def test_that_a_sum_counts_where_the_dump_lost_its_beginning():
+    found = diagnosed("dump_from_its_middle")
+    assert "21.0 GiB of 21.4 GiB were in use by then." in found.why
+    assert found.largest_free_bytes is None
+
+
+def test_that_pytorch_gets_no_advice_of_tensorflow():
+    found = diagnose_text("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+    assert (found.framework, found.kind) == ("PyTorch", Kind.LIBRARIES)
+    assert not any("tf." in remedy or "TensorFlow" in remedy for remedy in found.remedies)
+
+
+ON_GPU = "and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc"
+
+
+def test_that_a_traceback_before_its_error_tells_what_ran():
+    frame = '  File "/v/keras/src/backend/tensorflow/trainer.py", line 562, in predict\n'
+    error = f"OOM when allocating tensor with shape[4096,64,112,112] {ON_GPU}\n"
+    assert "It failed in prediction" in diagnose_text(frame + error).why[0]
+    assert not any("prediction" in why for why in diagnose_text(frame + "\n" * 100 + error).why)
+
+
+def test_that_weights_that_do_not_fit_get_no_smaller_batch():
+    frame = '  File "/v/keras/src/backend/tensorflow/random.py", line 61, in uniform\n'
+    found = diagnose_text(f"{frame}OOM when allocating tensor with shape[20000000,128] {ON_GPU} [Op:AddV2]\n")
+    assert found.remedies[0] == "The model's own variables do not fit: a smaller batch changes nothing."
+    assert not any("Use a smaller batch" in remedy for remedy in found.remedies)
+
+
+def test_that_validation_gets_its_own_batch_where_an_epoch_had_ended():
+    bar = "Epoch 1/3\n200/200 [====] - ETA: 0s - loss: 0.4"
+    found = diagnose_text(f"{bar}OOM when allocating tensor with shape[128,64,288,288] {ON_GPU}\n")
+    assert "validation_batch_size" in found.remedies[0]
+
+
+def test_that_a_run_that_ended_in_another_error_is_not_said_to_have_gone_well():
+    warned = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 317.69MiB. this is not a failure\n"
+    assert diagnose_text(warned).verdict.startswith("Nothing failed: ")
+    error = "Traceback (most recent call last):\nValueError: Shapes (8, 10) and (8, 11) are incompatible\n"
+    assert diagnose_text(warned + error).verdict.startswith("No memory ran out: ")
+
+
+def test_that_docker_s_word_on_its_own_limit_is_passed_on():
+    found = diagnose_text('"State": {"Status": "exited", "OOMKilled": false, "ExitCode": 137}\n')
+    assert found.kind is Kind.KILLED
+    assert any("OOMKilled is false" in why for why in found.why)
+
+
+def test_that_an_allocator_whom_the_driver_refused_just_before_was_not_at_its_limit():
+    refused = (
+        "E cuda_driver.cc:1101] failed to allocate 512.00MiB (536870912 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY"
+    )
+    failed = "W bfc_allocator.cc:497] Allocator (GPU_0_bfc) ran out of memory trying to allocate 90.00MiB"
+    near, far = diagnose_text(f"{refused}\n{failed}\n"), diagnose_text(f"{refused}\nEpoch 1/2\n\n\n\n{failed}\n")
+    assert (near.kind, near.sure) == (Kind.OTHER_PROCESS, Sure.LIKELY)
+    assert far.kind is Kind.SHORTAGE
+
+
+def test_that_a_shuffle_buffer_that_filled_when_the_process_was_killed_points_to_memory():
+    filling = "shuffle_dataset_op.cc:422] Filling up shuffle buffer (this may take a while): 4120 of 50000"
+    assert (diagnose_text(f"{filling}\nKilled").kind, diagnose_text("Killed").kind) == (Kind.HOST, Kind.KILLED)
+
+
+def test_that_no_more_was_in_use_than_there_was():
+    failed = "gpu_async_0 cuMemAllocAsync failed to allocate 1610612736 bytes: CUDA error: out of memory"
+    free = " Reported by CUDA: Free memory/Total memory: 301400064/16945512448"
+    found = diagnose_text(f"E {failed}\n{free}\nE Stats: Limit:      14648999936\nInUse:      15901000000\n")
+    assert found.in_use_bytes == 15901000000 and found.limit_bytes == 16945512448
+
+
+def test_that_numpy_may_write_a_size_without_decimals():
+    found = diagnose_text("Resource exhausted: MemoryError: Unable to allocate 184. MiB for an array with shape (64,)")
+    assert (found.kind, found.requested_bytes) == (Kind.HOST, 184 << 20)
+
+
+def test_that_a_driver_that_refused_jax_points_to_the_gpu_and_not_to_the_machine():
+    refused = "E cuda_driver.cc:1] failed to allocate 8.88GiB (9538011136 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY"
+    found = diagnose_text(f"{refused}\njaxlib.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 16 bytes.")
+    assert (found.kind, found.sure) == (Kind.OTHER_PROCESS, Sure.LIKELY)
+
+
+def test_that_refused_unified_memory_is_the_cause_of_the_error_that_follows():
+    refused = "E cuda_driver.cc:7] failed to alloc 4294967296 bytes unified memory; result: CUDA_ERROR_OUT_OF_MEMORY"
+    found = diagnose_text(f"{refused}\nResource exhausted: Out of memory while trying to allocate 4294967296 bytes.")
+    assert found.kind is Kind.UNIFIED
+
+
+def test_that_a_gpu_of_which_next_to_nothing_was_given_is_shared_whatever_its_name():
+    created = "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 190 MB memory:  -> device: 0, "
+    named = f"{created}name: Unheard Of, pci bus id: 0000:01:00.0, compute capability: 6.1"
+    failed = "W bfc_allocator.cc:479] Allocator (GPU_0_bfc) ran out of memory trying to allocate 98.00MiB"
+    assert diagnose_text(f"{named}\n{failed}").kind is Kind.OTHER_PROCESS
+
+
+def test_that_a_batch_size_that_was_tried_in_vain_is_no_failure_of_the_training_that_went_on():
+    tried = "trying 64: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.00 GiB"
+    epoch = "Epoch 1/1\n100/100 [====] - 10s 95ms/step - loss: 0.2"
+    assert diagnose_text(f"{tried}\n{epoch}").kind is Kind.HARMLESS
+    assert diagnose_text(f"{epoch}\n{tried}").kind.failed
+    assert diagnose_text(f"Traceback (most recent call last):\n{tried}\n{epoch}").kind.failed
+
+
+def test_that_advice_names_tools_of_the_machine_it_is_for():
+    for line in ("failed to allocate 1G (1073741824 bytes): hipErrorOutOfMemory", "MPS backend out of memory (x)"):
+        assert not any("nvidia-smi" in said for said in (*diagnose_text(line).remedies, diagnose_text(line).question))
+
+
+def test_that_the_size_is_told_where_the_line_tells_it():
+    line = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 25769803776 bytes. Error code 12 ("
+    assert diagnose_text(f"{line}Cannot allocate memory)").requested_bytes == 24 << 30

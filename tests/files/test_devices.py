@@ -96,7 +96,7 @@ def test_that_a_rule_takes_the_least_seen_among_cards_of_the_kind(rule):
 
 def test_that_a_derived_total_follows_its_rule_and_is_marked():
     derived = [e for e in FILE.devices if isinstance(e.total_mib, Figure) and e.total_mib.basis is Basis.DERIVED]
-    assert len(derived) == 39
+    assert len(derived) == 60
     for entry in derived:
         share = Fraction(*FILE.rules[entry.total_mib.source.removeprefix("rule ")].share)
         assert entry.total_mib.value == int(Fraction(marketed(entry)) * 1024 * share), entry.name
@@ -109,7 +109,20 @@ def test_that_an_l40_is_derived_like_the_l40s_reports():
 
 
 def test_that_a_card_of_unknown_memory_has_no_total():
-    assert OWN.find("GB300").total_bytes is None
+    assert OWN.find("MI300X").total_bytes is None
+
+
+def test_that_what_drivers_print_beats_what_is_derived_from_a_rack():
+    # 20 TB in the 72 GPUs of a rack are 278 GB each; nvidia-smi prints 284208 MiB
+    assert (OWN.find("GB300").total_bytes, OWN.find("GB300").total_is_derived) == (284208 * MIB, False)
+
+
+def test_that_figures_of_boards_with_several_gpus_are_one_gpu_s():
+    found = {name: OWN.find(name) for name in ("A16", "K80")}
+    assert [(each.board_gpus, each.tdp_watts, each.marketed_gb) for each in found.values()] == [
+        (4, 62, 16),
+        (2, 150, 12),
+    ]
 
 
 def test_that_every_figure_says_where_it_comes_from():
@@ -175,7 +188,9 @@ def test_that_tflops_are_dense_and_of_the_precision_named():
 
 def test_that_an_unknown_price_is_none_and_never_nothing():
     for device in OWN.devices:
-        prices = [price for price in (device.launch_price, *device.cloud_prices) if price is not None]
+        prices = [
+            price for price in (device.launch_price, *device.market_prices, *device.cloud_prices) if price is not None
+        ]
         assert all(price.usd > 0 and price.source for price in prices)
     assert OWN.find("H200 NVL").cloud_prices == ()
 

@@ -12,7 +12,7 @@ import pytest
 from planner_app.core.measure.calibration import Calibration, Sample
 from planner_app.core.measure.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
 from planner_app.core.measure.search import Try
-from planner_app.core.model.setup import Setup, parse_optimizer
+from planner_app.core.model.setup import Backend, Setup, parse_optimizer
 from planner_app.core.replay.timeline import Moment, Origin, Timeline
 from planner_app.errors import PlannerError
 from planner_app.files.kept.calibrations import Calibrations
@@ -131,6 +131,16 @@ def test_that_calibrations_are_found_for_their_device_and_versions(tmp_path):
     assert store.find("NVIDIA L4", xla=True, versions=VERSIONS) is None
     assert store.find("NVIDIA T4", xla=False, versions=VERSIONS) is None  # of another TensorFlow
     assert len(store.all()) == 2
+
+
+def test_that_calibrations_on_jax_are_for_jax_alone(tmp_path):
+    store, versions = Calibrations(tmp_path), VERSIONS | {"jax": "0.10.2"}
+    store.add(SAMPLE, device="NVIDIA L4", tensorflow="", keras="3.15.1", driver=None, xla=True, jax="0.10.2")
+    (kept,) = store.all()
+    assert kept.title == "NVIDIA L4, JAX 0.10.2, Keras 3.15.1"
+    assert store.find("NVIDIA L4", xla=True, versions=versions, backend=Backend.JAX) == kept
+    assert store.find("NVIDIA L4", xla=True, versions=versions) is None
+    assert store.find("NVIDIA L4", xla=True, versions=versions | {"jax": "1"}, backend=Backend.JAX) is None
 
 
 def test_that_calibrations_can_be_deleted(tmp_path):

@@ -117,7 +117,7 @@ def test_that_a_file_cut_at_any_byte_is_answered_with_a_sentence():
 
 
 def test_that_any_missing_field_is_reported_or_has_a_default():
-    required = {"warnings", "growth", "limit_bytes", "allocator"}  # these have a default
+    required = {"warnings", "growth", "limit_bytes", "allocator", "terms"}  # these have a default
     for path in PLACES:
         said = sentence_of(json.dumps(changed(TREE, path)).encode())
         by_name = isinstance(path[-1], str) and path[-1] not in required and not _free(path)
@@ -128,7 +128,7 @@ def test_that_any_missing_field_is_reported_or_has_a_default():
 
 def _free(path: tuple[Any, ...]) -> bool:
     """Inside a table whose names are the user's."""
-    return bool({"options", "sizes", "environment", "versions"} & set(path[:-1]))
+    return bool({"options", "sizes", "environment", "versions", "terms"} & set(path[:-1]))
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
@@ -213,6 +213,7 @@ def test_that_a_plan_of_a_newer_version_says_what_to_do():
         (("devices",), [], "there is no device"),
         (("devices", 1, "device", "name"), "nvidia l4", "a device has two entries"),
         (("devices", 0, "rungs", 0, "peak", "low_bytes"), 1 << 50, "expected the low end below it"),
+        (("devices", 0, "rungs", 2, "peak", "terms", "weights"), 5, "the terms of a peak sum to"),
         (("devices", 0, "environment", "LD_PRELOAD"), "/tmp/x.so", "a plan can't set 'LD_PRELOAD'"),
         (("devices", 0, "environment", "PYTHONSTARTUP"), "x", "a plan can't set 'PYTHONSTARTUP'"),
         (("devices", 0, "environment", "XLA_FLAGS"), "--xla_gpu_cuda_data_dir=/tmp", "a plan can't set XLA_FLAGS to"),
@@ -280,3 +281,12 @@ def test_that_plans_for_several_devices_keep_them_apart():
     other = replace(entry, device=PlannedDevice("24GiB", entry.device.kind, 24 << 30, (8, 9), 20 << 30))
     made: Plan = plan(8, entry, other)
     assert parse_plan(plan_text(made).encode()).devices[1].device.compute_capability == (8, 9)
+
+
+@pytest.mark.parametrize("name", ["\x1b[31mred.keras", "a\nb.keras", "turned \u202e.keras", "x" * 5000])
+def test_that_a_plan_that_could_not_be_read_is_not_written(tmp_path, name):
+    made = plan(8, cpu_entry(8, 1, 1))
+    odd = replace(made, model=replace(made.model, file=name))
+    with pytest.raises(PlanError, match=r"The plan can't be written, since nobody could read it: model\.file: "):
+        write_plan(tmp_path / "p.json", odd)
+    assert list(tmp_path.iterdir()) == []

@@ -15,10 +15,11 @@ from faults import COMPILER, ROOT, compiled, wrong
 from written import KINDS, half_written
 
 import planner_app
+from planner_app.cli import main
 from planner_app.files import writing
 from planner_app.files.kept.calibrations import Calibrations
 from planner_app.files.writing import alone, check_writable, keep, unkept, why_not, write_atomically
-from planner_app.gui.settings import Settings, SettingsFile
+from planner_app.gui.state.settings import Settings, SettingsFile
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(Path(__file__).parent)))}
 
@@ -199,6 +200,13 @@ def test_that_special_files_are_written_to_and_never_replaced(tmp_path: Path):
         check_writable(tmp_path)
 
 
+def test_that_a_pipe_that_nobody_reads_is_not_waited_for_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(writing, "READER_SECONDS", 0.05)
+    with pytest.raises(OSError, match="nothing is reading from it"):
+        write_atomically(tmp_path / "pipe", b"through")
+
+
 def test_that_a_name_as_long_as_names_can_be_is_written(tmp_path: Path):
     name = "x" * 255
     write_atomically(tmp_path / name, b"")
@@ -225,6 +233,14 @@ def test_that_what_can_t_be_saved_is_reported_once(tmp_path: Path):
     assert unkept() == ""
     assert why_not(tmp_path / "file" / "cache") == "not a directory"
     assert why_not(tmp_path / "new" / "cache") == ""
+
+
+def test_that_a_command_tells_only_what_it_could_not_keep_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "file").touch()
+    assert not keep(tmp_path / "file" / "entry", b"")
+    assert main(["devices", "--price-template"]) == 0
+    assert capsys.readouterr().err == ""
+    assert unkept() == ""
 
 
 # Two at the same time
@@ -281,7 +297,7 @@ def test_that_two_processes_write_and_read_the_same_files_of_every_kind(tmp_path
 OPENED = """
 import sys
 from pathlib import Path
-from planner_app.gui.settings import Settings, SettingsFile
+from planner_app.gui.state.settings import Settings, SettingsFile
 file = SettingsFile(Path(sys.argv[1]))
 input()
 assert not file.write(Settings(), [f"/models/{name}.keras" for name in sys.argv[2]])

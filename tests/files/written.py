@@ -21,7 +21,7 @@ from planner_app.files.kept.traces import TraceCache
 from planner_app.files.plans import read_plan, write_plan
 from planner_app.files.writing import unkept
 from planner_app.gui.look import export
-from planner_app.gui.settings import Settings, SettingsFile
+from planner_app.gui.state.settings import Settings, SettingsFile
 
 GOLDEN = Path(__file__).with_name("golden") / "plan-1.json"
 DEVICE = "NVIDIA L4"
@@ -150,7 +150,7 @@ def write_picture(folder: Path, number: int) -> str:
 
 
 def write_report(folder: Path, number: int) -> str:
-    return _told(lambda: shop._write(folder / "report.html", f"{number}\n" * 2000))
+    return _told(lambda: shop._write(folder / "report.html", b"%d\n" % number * 2000))
 
 
 def _lines_of(name: str) -> Callable[[Path], int]:

@@ -21,7 +21,9 @@ SIZES: dict[str, dict[str, tuple[int, ...]]] = {
     "t5_backbone": PAIRS,
     "bart_seq2seq": PAIRS,
     "whisper_backbone": {"encoder_features": (32, 20), "decoder_token_ids": (16,), "decoder_padding_mask": (16,)},
-    **dict.fromkeys("gpt2_lm opt_lm bloom_lm gemma_lm gemma_lora llama_lm mistral_lm qwen_lm".split(), TEXT),
+    **dict.fromkeys(
+        "gpt2_lm opt_lm bloom_lm gemma_lm gemma_lora llama_lm mistral_lm qwen_lm falcon_lm neox_lm".split(), TEXT
+    ),
 }
 
 

@@ -103,6 +103,19 @@ def qwen_lm():
     return models.QwenCausalLM(backbone=backbone)
 
 
+def falcon_lm():
+    backbone = models.FalconBackbone(
+        vocabulary_size=900, num_layers=2, num_attention_heads=2, hidden_dim=32, intermediate_dim=64
+    )
+    return models.FalconCausalLM(backbone=backbone)
+
+
+def neox_lm():
+    """900 rows: 16 times a batch of 56 and four more."""
+    backbone = models.GPTNeoXBackbone(**{**SMALL, "vocabulary_size": 900})
+    return models.GPTNeoXCausalLM(backbone=backbone)
+
+
 def t5_backbone():
     model = models.T5Backbone(
         vocabulary_size=1000, num_layers=2, num_heads=2, hidden_dim=32, intermediate_dim=64, dropout=0.1

@@ -222,3 +222,111 @@ def dataset_model():
     model.compile("adam", "mse")
     x = {"season": np.zeros((30, 16), "float32"), "past": np.zeros((30, 12, 4), "float32")}
     return model, tf.data.Dataset.from_tensor_slices((x, np.zeros((30, 1), "float32"))).batch(10)
+
+
+def looked_up_numbers():
+    """Integers that a table of TensorFlow's turns into others, and counts that a clamp makes as many as said."""
+    shop, day = keras.Input((1,), dtype="int64", name="shop"), keras.Input((1,), dtype="int64", name="day")
+    code = layers.CategoryEncoding(4, "one_hot")(layers.IntegerLookup(vocabulary=[12, 36, 1138])(shop))
+    x = layers.Concatenate()([code, layers.CategoryEncoding(7, "multi_hot")(day)])
+    model = keras.Model({"shop": shop, "day": day}, layers.Dense(1, activation="sigmoid")(layers.Dense(24)(x)))
+    model.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+    return model
+
+
+class Warming(keras.optimizers.schedules.LearningRateSchedule):
+    """Without `get_config`, as most people write one."""
+
+    def __call__(self, step):
+        return 1e-3 * ops.minimum(1.0, ops.cast(step, "float32") / 100)
+
+
+def nested_outputs():
+    """Losses, targets and outputs of one structure, and a schedule of the author's own."""
+    x = keras.Input((16,), name="x")
+    y = layers.Dense(32, activation="relu")(x)
+    outputs = {"where": {"box": layers.Dense(4)(y), "depth": layers.Dense(1)(y)}, "what": layers.Dense(6)(y)}
+    model = keras.Model(x, outputs)
+    model.compile(
+        keras.optimizers.Adam(Warming()),
+        {"where": {"box": "huber", "depth": None}, "what": keras.losses.CategoricalCrossentropy(from_logits=True)},
+    )
+    return model
+
+
+def stateful_text():
+    """The batch size is written into the model, and data comes beside it."""
+    model = keras.Sequential(
+        [
+            keras.Input((None,), batch_size=16, dtype="int32"),
+            layers.Embedding(64, 16),
+            layers.GRU(24, return_sequences=True, stateful=True),
+            layers.Dense(64),
+        ]
+    )
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model, (np.zeros((16, 20), "int32"), np.zeros((16, 20), "int32"))
+
+
+class Widening(keras.Model):
+    """Told a shape by `build`, which its layers hear nothing of before the first step."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside, self.out = layers.Dense(96, activation="relu"), layers.Dense(48)
+
+    def call(self, x):
+        return self.out(self.inside(x))
+
+
+def built_by_its_shape():
+    model = Widening()
+    model.build((None, 48))
+    model.compile("adam", "mse")
+    return model
+
+
+def word_counts():
+    """Keras says one dimension more of the counts than they have."""
+    text = keras.Input((1,), dtype="string", name="text")
+    counts = layers.TextVectorization(output_mode="count", ngrams=2, vocabulary=[f"word{n}" for n in range(60)])
+    model = keras.Model(text, layers.Dense(3, activation="softmax")(layers.Dense(16, activation="relu")(counts(text))))
+    model.compile("adam", "categorical_crossentropy")
+    return model
+
+
+class Words(layers.Layer):
+    """Texts as numbers, so many for each: how long a text becomes stands in its configuration."""
+
+    def __init__(self, sequence_length, **kwargs):
+        super().__init__(**kwargs)
+        self.sequence_length = sequence_length
+
+    def call(self, texts):
+        texts = tf.convert_to_tensor(texts)
+        return {"token_ids": tf.zeros((tf.shape(texts)[0], self.sequence_length), tf.int32)}
+
+    def get_config(self):
+        return {**super().get_config(), "sequence_length": self.sequence_length}
+
+
+class Task(keras.Model):
+    """Carries a preprocessor, as KerasHub's tasks do."""
+
+    preprocessor = None
+
+    def preprocess_samples(self, x, y=None, sample_weight=None):
+        return keras.utils.pack_x_y_sample_weight(self.preprocessor(x), y, sample_weight)
+
+
+def prepared_texts():
+    tokens = keras.Input((None,), dtype="int32", name="token_ids")
+    x = layers.GlobalAveragePooling1D()(layers.Embedding(300, 24)(tokens))
+    model = Task({"token_ids": tokens}, layers.Dense(4)(x))
+    model.preprocessor = Words(20)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+
+
+def texts_as_they_come():
+    return prepared_texts(), (["one text", "another one"], np.zeros(2, "int32"))

@@ -25,8 +25,27 @@ TRAINED = {
     "dictionary_inputs": ("SGD (learning_rate ExponentialDecay, momentum 0.9)", "risk: Huber"),
     "tabular_front_end": (ADAM, "SparseCategoricalCrossentropy"),
     "sample_weights": ("Nadam (learning_rate 0.001)", "SparseCategoricalCrossentropy"),
+    "looked_up_numbers": (ADAM, "binary_crossentropy"),
+    "nested_outputs": ("Adam (learning_rate Warming)", "where: box: huber, depth: none, what: CategoricalCrossentropy"),
+    "built_by_its_shape": (ADAM, "mse"),
+    "word_counts": (ADAM, "categorical_crossentropy"),
+    "citations": ("SGD (learning_rate 0.01)", "SparseCategoricalCrossentropy"),
+    "replayed": ("LossScaleOptimizer of SGD (learning_rate 0.1, momentum 0.9)", "of its own"),
     "int8_low_rank": ("AdamW (learning_rate 0.0001, weight_decay 0.01)", "SparseCategoricalCrossentropy"),
 }
+
+OPEN_SIZES = """
+import keras, numpy, tensorflow as tf
+
+def model():
+    words = keras.Input((None,), name="words")
+    model = keras.Model({"words": words}, keras.layers.Dense(1)(keras.ops.mean(words, 1, keepdims=True)))
+    model.compile("adam", "mse")
+    return model, ({"words": tf.TensorSpec((None, None))}, tf.TensorSpec((None, 1)))
+
+def ragged():
+    return model()[0], ({"words": tf.ragged.constant([[1.0], [2.0, 3.0]])}, numpy.zeros((2, 1)))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +92,43 @@ def test_that_another_optimizer_and_loss_may_be_asked_for(traced):
     assert changed.trained.loss == "sparse_categorical_crossentropy"
 
 
-def test_that_a_written_batch_size_is_the_only_one_that_is_planned(traced):
+def test_that_a_preprocessor_says_how_long_texts_become(traced):
+    """Open in the model itself: 20 numbers for a text, with texts to try it on and without."""
     setup = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
-    memory = Memory(traced("written_batch"), setup)
+    said, tried = (
+        Memory(traced(name), setup).point(BATCH).live_bytes for name in ("prepared_texts", "texts_as_they_come")
+    )
+    embedded = BATCH * 20 * 24 * 4
+    assert said == tried > embedded
+
+
+def test_that_sizes_of_data_are_given_by_the_names_of_inputs(worker, tmp_path):
+    file = tmp_path / "open_sizes.py"
+    file.write_text(OPEN_SIZES)
+    model = check_model(f"{file}:model")
+    step = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
+    with pytest.raises(SetupError, match=r"--set words=128"):
+        worker.run(Trace(model=model, setup=step), StepTrace)
+    sized = Setup(batch=BATCH, jit=Jit.OFF, sizes=(("words", (12,)),)).step("cpu")
+    assert worker.run(Trace(model=model, setup=sized), StepTrace).operations
+    with pytest.raises(SetupError, match=r"The data is ragged.*padded_batch"):
+        worker.run(Trace(model=check_model(f"{file}:ragged"), setup=step), StepTrace)
+
+
+@pytest.mark.parametrize("name", ["written_batch", "stateful_text"])
+def test_that_a_written_batch_size_is_the_only_one_that_is_planned(traced, name):
+    setup = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
+    memory = Memory(traced(name), setup)
     assert memory.point(BATCH).live_bytes > 0
     with pytest.raises(SetupError, match=r"The batch size is written into the model: 16\. A batch of 32"):
         memory.point(32)
+
+
+def test_that_small_batches_are_followed_in_the_graph_that_they_run(traced):
+    """An identity of 160 x 160 float32 has 100 KiB: Grappler computes smaller ones beforehand."""
+    trace = traced("embedder")
+    assert trace.small_up_to == 159
+    assert len(trace.small.operations) < len(trace.operations)
 
 
 def test_that_low_rank_adapters_take_less_than_the_weights_they_stand_for(traced):

@@ -511,7 +511,7 @@ def two_towers():
 
 
 class Autoencoder(keras.Model):
-    """No targets: the loss compares the output with the input."""
+    """No targets, and logs without "loss": it compares the output with the input."""
 
     def __init__(self):
         super().__init__()
@@ -526,10 +526,151 @@ class Autoencoder(keras.Model):
             loss = ops.mean((self(x, training=True) - x) ** 2)
         slopes = tape.gradient(loss, self.trainable_variables)
         self.optimizer.apply_gradients(zip(slopes, self.trainable_variables, strict=True))
-        return {}
+        return {"rebuilt": loss}
 
 
 def autoencoder():
     model = Autoencoder()
     model.compile(optimizer="rmsprop")
     return model
+
+
+class Momentum(keras.Model):
+    """Two encoders, one the moving average of the other, and a queue of earlier samples beside the batch."""
+
+    def __init__(self, kept=1024, width=16):
+        super().__init__()
+        self.query, self.key = self._encoder(width), self._encoder(width)
+        self.queue = self.add_weight(shape=(kept, width), trainable=False, name="queue")
+
+    @staticmethod
+    def _encoder(width):
+        return keras.Sequential([keras.Input((24,)), layers.Dense(64, activation="relu"), layers.Dense(width)])
+
+    def train_step(self, data):
+        first, second = data
+        with tf.GradientTape() as tape:
+            query = ops.normalize(self.query(first, training=True))
+            key = tf.stop_gradient(ops.normalize(self.key(second)))
+            same, others = ops.sum(query * key, axis=1, keepdims=True), ops.matmul(query, ops.transpose(self.queue))
+            scores = ops.concatenate([same, others], axis=1) / 0.07
+            nothing = ops.zeros(ops.shape(query)[0], "int32")
+            loss = ops.mean(keras.losses.sparse_categorical_crossentropy(nothing, scores, from_logits=True))
+        weights = self.query.trainable_weights
+        self.optimizer.apply(tape.gradient(loss, weights), weights)
+        for weight, slow in zip(self.query.weights, self.key.weights, strict=True):
+            slow.assign(0.999 * slow + 0.001 * weight)
+        self.queue.assign(ops.concatenate([key, self.queue], axis=0)[: self.queue.shape[0]])
+        return {"contrast": loss}
+
+
+def memory_queue():
+    model = Momentum()
+    model.compile(optimizer=keras.optimizers.SGD(0.03, momentum=0.9))
+    views = np.zeros((8, 24), "float32")
+    return model, (views, views)
+
+
+class Triplets(keras.Model):
+    """Three pictures of one batch through one network."""
+
+    def __init__(self):
+        super().__init__()
+        self.base = keras.Sequential(
+            [
+                keras.Input((32, 32, 3)),
+                layers.Conv2D(16, 3, 2, activation="relu"),
+                layers.Conv2D(32, 3, 2, activation="relu"),
+                layers.Flatten(),
+                layers.Dense(32),
+            ]
+        )
+        self.tracker = keras.metrics.Mean(name="triplet")
+
+    @property
+    def metrics(self):
+        return [self.tracker]
+
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            anchor, like, unlike = (self.base(images, training=True) for images in data)
+            near, far = ops.sum((anchor - like) ** 2, axis=-1), ops.sum((anchor - unlike) ** 2, axis=-1)
+            loss = ops.mean(ops.maximum(near - far + 0.5, 0.0))
+        weights = self.base.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        self.tracker.update_state(loss)
+        return {"triplet": self.tracker.result()}
+
+
+def triplets():
+    model = Triplets()
+    model.compile(optimizer=keras.optimizers.Adam(1e-4))
+    images = np.zeros((8, 32, 32, 3), "float32")
+    return model, (images, images, images)
+
+
+class Citations(keras.Model):
+    """One graph for every step: its edges are numbers that the step brings along, and steer what it puts out."""
+
+    def __init__(self, features, edges, classes=4, width=16):
+        super().__init__()
+        self.features, self.edges = tf.constant(features), tf.constant(edges)
+        self.inside, self.score, self.out = layers.Dense(width), layers.Dense(1), layers.Dense(classes)
+
+    def call(self, nodes):
+        x, sources = self.inside(self.features), self.edges[:, 0]
+        pairs = tf.reshape(tf.gather(x, self.edges), (-1, 2 * x.shape[-1]))
+        share = tf.exp(tf.clip_by_value(self.score(pairs)[:, 0], -2.0, 2.0))
+        sums = tf.math.unsorted_segment_sum(share, sources, tf.reduce_max(sources) + 1)
+        share /= tf.repeat(sums, tf.math.bincount(tf.cast(sources, "int32")))
+        near = tf.gather(x, self.edges[:, 1]) * share[:, None]
+        return tf.gather(self.out(tf.math.unsorted_segment_sum(near, sources, len(self.features))), nodes)
+
+
+def citations():
+    sources = np.repeat(np.arange(150), 4)
+    edges = np.stack([sources, sources[::-1]], axis=1).astype("int64")
+    model = Citations(np.zeros((150, 20), "float32"), edges)
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model, (np.arange(8), np.zeros(8, "int64"))
+
+
+class Replayed(keras.Model):
+    """Q-learning: batches of five parts, a scaled loss, and a batch size that is indexed as a tensor."""
+
+    def __init__(self, actions=4):
+        super().__init__()
+        self.now, self.slow = self._network(actions), self._network(actions)
+        self.slow.trainable = False
+
+    @staticmethod
+    def _network(actions):
+        return keras.Sequential(
+            [
+                layers.Conv2D(16, 4, 2, activation="relu"),
+                layers.Conv2D(32, 3, 2),
+                layers.Flatten(),
+                layers.Dense(actions),
+            ]
+        )
+
+    def call(self, parts):
+        return self.now(parts[0])
+
+    def train_step(self, data):
+        seen, chosen, reward, then, done = data
+        several = tf.concat([ops.shape(seen)[0][..., None], [1]], axis=0)
+        goal = reward + 0.99 * (1 - done) * ops.max(self.slow(then), axis=1) + tf.tile([[0.0]], several)[:, 0]
+        with tf.GradientTape() as tape:
+            value = ops.sum(self.now(seen, training=True) * ops.one_hot(chosen, 4), axis=1)
+            loss = self.optimizer.scale_loss(ops.mean((goal - value) ** 2))
+        weights = self.now.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return {"q": loss}
+
+
+def replayed():
+    model = Replayed()
+    model.compile(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1, momentum=0.9)))
+    seen, number = np.zeros((8, 20, 20, 4), "float32"), np.zeros(8, "float32")
+    return model, (seen, np.zeros(8, "int64"), number, seen, number)

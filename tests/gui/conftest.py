@@ -12,7 +12,7 @@ from waiting import traced, wait
 
 from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.look.theme import Appearance, Look, Theme
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 DEMO = Path(__file__).parents[2] / "planner_app" / "data" / "demo.keras"
 TakePictures = Callable[..., None]
@@ -64,7 +64,7 @@ def session(shared: Session) -> Iterator[Session]:
     shared.forget_history()
     shared.pin(None)
     shared.highlight("")
-    shared.measurements = ()
+    shared.keep_measurements(())
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.advice.presenter import AdvicePresenter
 from planner_app.gui.panels.advice.values import Use, rows_of
 from planner_app.gui.panels.advice.view import AdviceView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 from planner_app.planner.advise import advice_request
 
 TOO_MUCH = 36_000  # of the demo model on an L4, by little: the cheap changes are enough, and few traces are made

@@ -18,7 +18,7 @@ from planner_app.errors import PlannerError
 from planner_app.gui.app import DEMO, App
 from planner_app.gui.look import export
 from planner_app.gui.look.theme import Look
-from planner_app.gui.settings import Settings, SettingsFile
+from planner_app.gui.state.settings import Settings, SettingsFile
 
 GUI = Path(planner_app.gui.__file__).parent
 SIZES = ((1280, 800), (1920, 1080))
@@ -43,7 +43,7 @@ def drop(app: App, path: Path) -> None:
 
 
 def test_that_the_window_knows_nothing_of_ours_and_is_small():
-    text = (GUI / "window.py").read_text()
+    text = (GUI / "frame" / "window.py").read_text()
     modules = [node.module or "" for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
     assert not [module for module in modules if module.startswith("planner_app")]
     assert len(text.splitlines()) < 150
@@ -55,7 +55,7 @@ def test_that_no_widget_has_colours_of_its_own():
 
 
 def test_that_an_empty_window_says_what_to_do(app: App):
-    text = app._centre.centre.currentWidget().text
+    text = app._centre.page.text
     assert "Drop a saved Keras model here" in text
 
 
@@ -64,9 +64,9 @@ def test_that_a_model_dropped_on_the_window_is_opened_and_judged(app: App):
     assert app.session.opening == str(DEMO)
     wait(lambda: traced(app.session))
     assert app.window.windowTitle() == "demo.keras - Plimsoll"
-    assert app._status.sentence.text().startswith("Fits. A batch of 32 needs")
+    assert app.headline.values.sentence.startswith("Fits. A batch of 32 needs")
     app.session.choose_setup(batch=1 << 20)
-    assert app._status.sentence.text().startswith("Does not fit.")
+    assert app.headline.values.word == "Does not fit"
 
 
 def test_that_the_app_has_its_pictures(app: App):
@@ -88,6 +88,7 @@ def test_that_the_app_has_its_pictures(app: App):
 
 
 def test_that_every_panel_can_be_taken_away(app: App, tmp_path: Path):
+    app.furnish()
     app.open_demo()
     wait(lambda: traced(app.session))
     for panel in app.panels.values():
@@ -136,7 +137,7 @@ def test_that_a_file_that_is_not_a_model_is_reported_where_the_user_looks(app: A
     broken.write_bytes(b"not a model")
     app.open(str(broken))
     wait(lambda: not app.session.opening)
-    assert "can't be opened" in app._centre.centre.currentWidget().text
+    assert "can't be opened" in app._centre.page.text
     app.open_demo()
     wait(lambda: traced(app.session))
     assert app.session.description is not None
@@ -163,7 +164,7 @@ def test_that_a_worker_that_dies_is_a_sentence_and_the_rest_keeps_working(childr
         QTest.qWait(20)
         if app.session.memory(app.session.choice.setup) is not None:
             pytest.skip("The worker was faster than its killer.")
-    assert "killed" in app._status.sentence.text()
+    wait(lambda: "killed" in app.headline.values.note)
     app.session.choose_setup(precision=Precision.FLOAT32)
     wait(lambda: app.session.memory(app.session.choice.setup) is not None)
 
@@ -190,6 +191,7 @@ def test_that_opening_and_cancelling_a_hundred_times_leaves_nothing(children, ap
         wait(lambda: app.session.idle)
 
     cycle(5)
+    wait(lambda: app._furniture.is_complete)  # panels are built meanwhile
     before = count()
     cycle(95)
     assert count() == before

@@ -14,7 +14,7 @@ from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.breakdown.presenter import BreakdownPresenter
 from planner_app.gui.panels.breakdown.values import Areas, between, setup_text
 from planner_app.gui.panels.breakdown.view import BreakdownView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 
 @pytest.fixture

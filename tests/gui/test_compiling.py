@@ -14,10 +14,11 @@ from planner_app.core.model.setup import Jit
 from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.background.compiling import CompileRequest, Compiling
 from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panels.chart.marks import COMPILED
+from planner_app.gui.panels.chart.drawn.marks import COMPILED
 from planner_app.gui.panels.chart.presenter import ChartPresenter
 from planner_app.gui.panels.chart.view import ChartView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
+from planner_app.gui.state.status import verdict
 from planner_app.planner.lines import ASK_VARIABLE
 
 DEMO = Path(planner_app.__file__).parent / "data" / "demo.keras"
@@ -75,6 +76,7 @@ def test_that_a_compiler_that_fails_leaves_the_estimate_and_is_not_asked_again(
     after = asking.need(setup)
     assert after is not None
     assert after.level(96) == before.level(96)
+    assert "the compiler gave no figure)" in verdict(asking.choice, after)[0]
     wait(lambda: asking._compiling._request is None, 10)
 
 

@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
@@ -14,9 +15,9 @@ from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.devices.facts import facts
 from planner_app.gui.panels.devices.model import NAME, USE
 from planner_app.gui.panels.devices.presenter import KEEPS_ONE, DevicesPresenter
-from planner_app.gui.panels.devices.values import Kind, Row, machine_device, rows
+from planner_app.gui.panels.devices.values import ALSO, DRAWN, Kind, Row, machine_device, rows
 from planner_app.gui.panels.devices.view import DevicesView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 from planner_app.units import format_bytes
 
 GIB = 1 << 30
@@ -68,11 +69,14 @@ def under(found: tuple[Row, ...], group: str) -> list[Row]:
     return [row for row in found if row.group == group and row.kind is Kind.DEVICE]
 
 
-def test_that_devices_on_the_chart_come_first(session: Session):
-    found = rows(session.choice, NO_DRIVER, catalogue())
-    assert (found[0].kind, found[0].name) == (Kind.HEADING, "On the chart")
-    assert found[1].device == session.choice.device
-    assert found[1].drawn and found[1].chosen
+def test_that_every_device_has_its_place_on_the_chart_or_not(session: Session):
+    before = rows(session.choice, NO_DRIVER, catalogue())
+    more = replace(session.choice, devices=(*session.choice.devices, find_device("A10")))
+    after = rows(more, NO_DRIVER, catalogue())
+    assert [row.key for row in before] == [row.key for row in after]
+    assert [row.name for row in after if row.drawn] == ["L4", "A10"]
+    sized = rows(replace(more, devices=(*more.devices, find_device("24GiB"))), NO_DRIVER, catalogue())
+    assert [row.name for row in under(sized, ALSO)] == ["24GiB"]
 
 
 def test_that_every_card_s_size_is_what_tensorflow_s_allocator_gets(session: Session):
@@ -81,7 +85,8 @@ def test_that_every_card_s_size_is_what_tensorflow_s_allocator_gets(session: Ses
         if row.device is not None:
             limit = allocator_limit_bytes(row.device)
             assert limit is not None and row.size.removeprefix("~") == format_bytes(limit)
-    assert next(row for row in found if row.name == "GB300").trouble  # nobody knows what it reports: it can't be drawn
+    unknown = next(row for row in found if "MI300X" in row.name)
+    assert unknown.trouble  # nobody knows what it reports: it can't be drawn
 
 
 def test_that_a_missing_driver_is_a_sentence(session: Session):
@@ -104,7 +109,7 @@ def test_that_this_machine_s_gpus_show_their_memory(session: Session, panel: Dev
     assert here.live == "3.0 of 22.5 GiB used"
     assert here.used == pytest.approx(3 * 1024 / 23034)
     session.choose(lambda choice: replace(choice, devices=(*choice.devices, here.device)))
-    assert [row.name for row in under(panel.rows, "On the chart")] == ["L4", "L4 (this machine's)"]
+    assert [row.name for row in panel.rows if row.drawn] == ["GPU 0: L4", "L4"]
     assert lost.device is None and "fallen off the bus" in lost.trouble
     assert any(row.kind is Kind.NOTE and row.name == LOST.sentence for row in panel.rows)
 
@@ -119,14 +124,14 @@ def test_that_a_check_draws_a_device_s_capacity(session: Session, panel: Devices
     click(view, at(view, "Data centre", "A10"))
     assert session.choice.devices[-1] == find_device("A10")
     assert session.choice.device == find_device("NVIDIA L4")
-    click(view, at(view, "On the chart", "A10"))
+    click(view, at(view, "Data centre", "A10"))
     assert session.choice.devices == (find_device("NVIDIA L4"),)
     session.undo()
     assert find_device("A10") in session.choice.devices
 
 
 def test_that_the_last_device_stays_with_a_message(session: Session, panel: DevicesPresenter, view: DevicesView):
-    click(view, at(view, "On the chart", "L4"))
+    click(view, at(view, "Data centre", "L4"))
     assert session.choice.devices == (find_device("NVIDIA L4"),)
     assert view.message.text() == KEEPS_ONE and view.message.isVisible()
 
@@ -153,6 +158,50 @@ def test_that_the_space_bar_draws_and_what_is_looked_at_stays(
     assert find_device("A40") in session.choice.devices
     assert view.list.rows_model.rows[view.list.currentIndex().row()].group == "Data centre"
     assert view.list.visualRect(view.list.currentIndex()).top() == before
+
+
+def test_that_boxes_ticked_one_after_another_stay_where_they_are(
+    session: Session, panel: DevicesPresenter, view: DevicesView
+):
+    """The list at its top, where it used to jump, and in its middle; also by quick clicks on one box."""
+    for name in ("B200 SXM", "H200 NVL", "A30"):
+        index = at(view, "Data centre", name)
+        view.list.scrollTo(index)
+        before = view.list.visualRect(index).top()
+        click(view, index)
+        assert view.list.visualRect(at(view, "Data centre", name)).top() == before
+        assert find_device(name) in session.choice.devices
+    assert session.choice.device == find_device("NVIDIA L4")
+
+
+@pytest.mark.parametrize("machine", [NO_DRIVER, TWO_GPUS])
+def test_that_the_row_under_the_pointer_stays_there_when_the_driver_has_answered(
+    session: Session, view: DevicesView, appearance: Appearance, monkeypatch: pytest.MonkeyPatch, machine: Machine
+):
+    answer = threading.Event()
+    panel = DevicesPresenter(session, view, appearance, look=lambda: answer.wait(20) and machine)
+    view.show()
+    index = at(view, "Data centre", "A40")
+    view.list.scrollTo(index)
+    before = view.list.visualRect(index).top()
+    monkeypatch.setattr(view.list, "_under_pointer", lambda: index)
+    answer.set()
+    wait(lambda: panel._machine is not None)
+    assert view.list.visualRect(at(view, "Data centre", "A40")).top() == before
+
+
+def test_that_the_list_can_show_only_what_is_on_the_chart_and_keeps_what_is_taken_off(
+    session: Session, panel: DevicesPresenter, view: DevicesView
+):
+    click(view, at(view, "Data centre", "A10"))
+    assert view.only.text() == "2 on the chart"
+    QTest.mouseClick(view.only, Qt.MouseButton.LeftButton)
+    assert [row.name for row in under(panel.rows, DRAWN)] == ["L4", "A10"]
+    click(view, at(view, DRAWN, "A10"))
+    assert session.choice.devices == (find_device("NVIDIA L4"),)
+    assert [row.name for row in under(panel.rows, DRAWN)] == ["L4", "A10"]
+    QTest.mouseClick(view.only, Qt.MouseButton.LeftButton)
+    assert len(panel.rows) > 20
 
 
 @pytest.mark.parametrize("text", ["24GiB", "24GiB:8.9", "10GB:7.5"])

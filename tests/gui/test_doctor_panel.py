@@ -17,7 +17,7 @@ from planner_app.gui.panels.doctor import field
 from planner_app.gui.panels.doctor.presenter import DoctorPresenter
 from planner_app.gui.panels.doctor.values import IN_THE_APP
 from planner_app.gui.panels.doctor.view import DoctorView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 # The demo model on a GPU that TensorFlow got 4 GiB of, in the words of TensorFlow 2.21.
 BATCH = 9000
@@ -42,7 +42,7 @@ shape[{BATCH},32,32,16] and type float on {WHERE} by allocator GPU_0_bfc
 @pytest.fixture
 def view(appearance: Appearance) -> Iterator[DoctorView]:
     view = DoctorView(appearance.theme)
-    view.resize(1270, 225)
+    view.resize(1270, 740)
     view.show()
     yield view
     view.close()
@@ -67,7 +67,7 @@ def test_that_a_pasted_log_gets_its_verdict_its_lines_and_the_estimate_beside_it
     found = panel.values.found
     assert found == diagnose([LOG.encode()], layers=[layer.path for layer in session.description.layers])
     assert (found.layer, found.requested_bytes) == ("block1_conv2", 589824000)
-    assert found.verdict in view.verdict.toPlainText() and IN_THE_APP in view.verdict.toPlainText()
+    assert found.verdict == view.title.text() and IN_THE_APP in view.verdict.toPlainText()
     for each in found.evidence:
         assert f"{each.line}" in view.evidence.toPlainText() and each.text[:60] in view.evidence.toPlainText()
     wait(lambda: panel.values.beside is not None and not panel.busy)
@@ -84,14 +84,15 @@ def _beside(session: Session, panel: DoctorPresenter, view: DoctorView) -> None:
     assert beside.compared.peak_bytes == expected.peak_bytes
     assert beside.compared.batch_from_log and beside.compared.agrees
     assert "the estimate" in view.verdict.toPlainText() and not panel.values.stale
-    assert panel.values.fill == "batch 9,000, XLA off"
+    assert panel.values.fill == "batch 9,000, XLA off, NVIDIA L4 (4.00 GiB)"
 
 
 def _filled_in(session: Session, panel: DoctorPresenter, view: DoctorView) -> None:
     before = session.choice
     view.fill.click()
     assert (session.choice.setup.batch, session.choice.setup.jit) == (BATCH, Jit.OFF)
-    assert session.choice.device.name == "NVIDIA L4"
+    assert session.choice.device.name == "NVIDIA L4 (4.00 GiB)"
+    assert session.need(session.choice.setup) is None or session.need(session.choice.setup).capacity_bytes < 5 << 30
     assert not view.fill.isEnabled() and not panel.values.stale
     session.undo()
     assert session.choice == before and view.fill.isEnabled()
@@ -133,9 +134,9 @@ def test_that_a_dropped_file_is_a_log_wherever_on_the_panel(panel: DoctorPresent
     QApplication.sendEvent(view, QDragEnterEvent(QPoint(5, 5), copy, data, left, none))
     QApplication.sendEvent(view, QDropEvent(QPointF(5, 5), copy, data, left, none))
     wait(lambda: panel.values.found is not None)
-    assert "no out-of-memory report" in view.verdict.toPlainText()
+    assert "no out-of-memory report" in view.title.text()
     view.clear.click()
-    assert panel.values.found is None and "Paste the end" in view.verdict.toPlainText()
+    assert panel.values.found is None and view.log.isVisible()
     view.log.insertFromMimeData(data)
     wait(lambda: panel.values.found is not None)
     assert panel.values.log == "dropped.log" and not view.log.toPlainText()
@@ -160,13 +161,27 @@ def test_that_a_log_that_names_no_layer_of_the_model_raises_the_question(panel: 
     paste(view, LOG.replace("block1_conv2", "dense_of_somebody_else"))
     wait(lambda: panel.values.beside is not None)
     assert "was another model trained?" in view.verdict.toPlainText()
+    assert view.model.isVisible() and view.fill.isVisible(), "the model that was trained can be opened from here"
     view.clear.click()
     paste(view, LOG)
     wait(lambda: panel.values.beside is not None and panel.values.found.layer == "block1_conv2")
-    assert "another model" not in view.verdict.toPlainText()
+    assert "another model" not in view.verdict.toPlainText() and not view.model.isVisible()
 
 
 def test_that_a_log_is_text_and_never_markup(panel: DoctorPresenter, view: DoctorView):
     paste(view, LOG.replace("block1_conv2_1", "<b>bold</b><img src=x>"))
     wait(lambda: panel.values.found is not None and not panel.busy)
     assert "<img src=x>" in view.evidence.toPlainText()
+
+
+def test_that_a_model_or_code_dropped_there_is_not_read_as_a_log(
+    panel: DoctorPresenter, view: DoctorView, tmp_path: Path
+):
+    code = tmp_path / "models.py"
+    code.write_text("def build(): ...\n")
+    model = tmp_path / "model.keras"
+    given: list[str] = []
+    panel.other_file_given.connect(given.append)
+    for path in (code, model):
+        view.file_given.emit(str(path))
+    assert given == [str(code), str(model)] and not panel.busy and panel.values.log == ""

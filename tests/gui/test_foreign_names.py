@@ -5,9 +5,10 @@ from xml.etree import ElementTree
 import pytest
 from PySide6.QtCore import Qt
 
-from planner_app.gui.look.export import csv_of, svg_of
+from planner_app.gui.frame.panel import Panel, Table
+from planner_app.gui.look.export import data_of
 from planner_app.gui.look.plain_label import PlainLabel, plain_tip
-from planner_app.gui.panel import Table
+from planner_app.gui.look.sheet import Caption
 
 NAMES = ["<b>bold</b><img src='/etc/passwd'>", "dense\x1b[31m\x00\x0b", "\u202egnp.exe", "a & b < c", "\ufffe\uffff"]
 
@@ -16,8 +17,8 @@ NAMES = ["<b>bold</b><img src='/etc/passwd'>", "dense\x1b[31m\x00\x0b", "\u202eg
 def test_that_a_picture_with_any_name_in_it_is_a_picture(qtbot, name):
     label = PlainLabel(name)
     qtbot.addWidget(label)
-    label.resize(200, 40)
-    ElementTree.fromstring(svg_of(label))
+    panel = Panel("Label", label, picture=label, figure=lambda: PlainLabel(name))
+    ElementTree.fromstring(data_of(panel, "svg", Caption(name, name, name)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,6 +33,13 @@ def test_that_a_label_shows_a_name_and_no_markup(qtbot, name):
     assert "<b>" not in plain_tip(name)
 
 
-def test_that_numbers_for_a_spreadsheet_hold_no_formula():
+def test_that_numbers_for_a_spreadsheet_hold_no_formula(qtbot):
     table = Table(("layer", "bytes"), (('=HYPERLINK("http://x")', -5), ("+dense", 3)))
-    assert csv_of(table).splitlines() == ["layer,bytes", '"\'=HYPERLINK(""http://x"")",-5', "'+dense,3"]
+    label = PlainLabel()
+    qtbot.addWidget(label)
+    panel = Panel("Label", label, table=lambda: table)
+    assert data_of(panel, "csv").decode().splitlines() == [
+        "layer,bytes",
+        '"\'=HYPERLINK(""http://x"")",-5',
+        "'+dense,3",
+    ]

@@ -19,7 +19,7 @@ from planner_app.gui.panels.hardware.cells import COLUMNS
 from planner_app.gui.panels.hardware.presenter import HardwarePresenter
 from planner_app.gui.panels.hardware.values import Gain, Limits, key_of_option, request_of
 from planner_app.gui.panels.hardware.view import HardwareView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 BATCH = 100_000  # of the demo model: more than the small cards carry
 
@@ -86,7 +86,7 @@ def test_that_every_column_says_what_the_option_holds(panel: HardwarePresenter, 
     texts = [model.data(model.index(0, column)) for column in range(model.columnCount())]
     assert texts[1:4] == [str(option.gpus), f"{option.setup.per_gpu_batch:,}", str(option.setup.accumulate)]
     assert option.hour is not None and f"${option.hour.usd:,.2f}" in texts[6]
-    assert "roofline" in model.headerData(9, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert "published trainings" in model.headerData(9, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
     assert option.hour.price.source in model.data(model.index(0, 0), Qt.ItemDataRole.ToolTipRole)
 
 
@@ -110,17 +110,32 @@ def test_that_headers_sort_by_figures(panel: HardwarePresenter, view: HardwareVi
 
 def test_that_filters_thin_out_what_is_listed(session: Session, panel: HardwarePresenter, view: HardwareView):
     choose(view.filters.pay, Pay.BUY)
-    view.filters.budget.setValue(5000)
+    view.filters.budget.setValue(7000)
     view.filters.watts.setValue(2000)
     choose(view.filters.segment, Segment.CONSUMER)
     assert panel.values.kept == tuple(
-        by_hand(session, panel, Limits(pay=Pay.BUY, most_usd=5000, most_watts=2000, segment=Segment.CONSUMER))
+        by_hand(session, panel, Limits(pay=Pay.BUY, most_usd=7000, most_watts=2000, segment=Segment.CONSUMER))
     )
     assert panel.values.kept
     for option in panel.values.kept:
         assert option.device.segment is Segment.CONSUMER
-        assert option.buy is not None and option.buy.usd <= 5000
+        assert option.buy is not None and option.buy.usd <= 7000
         assert option.watts is not None and option.watts <= 2000
+
+
+def test_that_the_whole_training_is_answered_where_samples_are_given(panel: HardwarePresenter, view: HardwareView):
+    before = view.table.options.columnCount()
+    view.filters.run.samples.setValue(1_000_000)
+    assert panel.values.proposals
+    titles = [
+        view.table.options.headerData(column, Qt.Orientation.Horizontal)
+        for column in range(view.table.options.columnCount())
+    ]
+    assert titles[before:] == ["A run", "Rent", "Buy", "Even after"]
+    assert panel.values.caption.startswith(("Rent", "Buy"))
+    assert panel.report(".pdf").startswith(b"%PDF")
+    view.filters.run.samples.setValue(0)
+    assert view.table.options.columnCount() == before
 
 
 def test_that_devices_that_are_not_listed_have_a_reason(panel: HardwarePresenter, view: HardwareView):

@@ -17,7 +17,7 @@ from planner_app.gui.look.theme import Appearance, Look
 from planner_app.gui.panels.help.checkup import CheckupView
 from planner_app.gui.panels.help.guide import GuideWindow
 from planner_app.gui.panels.help.pages import FOLDER, KEYS, ORDER, pages
-from planner_app.gui.settings import SettingsFile
+from planner_app.gui.state.settings import SettingsFile
 
 LINK = re.compile(r"\]\(([^)#]+)")
 NO_DRIVER = (

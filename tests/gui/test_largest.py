@@ -14,7 +14,7 @@ from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.largest.presenter import LargestPresenter
 from planner_app.gui.panels.largest.values import State
 from planner_app.gui.panels.largest.view import LargestView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 L4, T4, P100 = find_device("L4"), find_device("T4"), find_device("P100 PCIe 16GB")
 TINY = custom_device("tiny", 583 << 20, (8, 0))  # hardly more than a context
@@ -156,7 +156,7 @@ def test_that_cells_have_text_for_screen_readers(panel: LargestPresenter, view: 
     index = view.table.cells.index(0, 1)
     spoken = view.table.cells.data(index, Qt.ItemDataRole.AccessibleTextRole)
     cell = view.table.cells.cell(index)
-    assert spoken == f"L4, float32, 2 GPUs: {cell.batch:,}, {cell.per_gpu_batch:,} each, {cell.sure:,} sure"
+    assert spoken == f"L4, float32, 2 GPUs, no XLA: {cell.batch:,}, {cell.per_gpu_batch:,} each, {cell.sure:,} sure"
 
 
 def test_that_the_numbers_can_be_taken_away(panel: LargestPresenter):

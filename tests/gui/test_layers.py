@@ -3,17 +3,20 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from waiting import wait
 
 from planner_app.core.estimate.breakdown import Term
 from planner_app.core.estimate.estimate import Estimate, estimate
+from planner_app.core.model.wiring import edges
 from planner_app.gui.look.theme import Appearance
+from planner_app.gui.panels.layers.blocks import blocks, short_name
 from planner_app.gui.panels.layers.presenter import LayersPresenter
 from planner_app.gui.panels.layers.squarify import Box, inside, squarify, tiles
 from planner_app.gui.panels.layers.table import COLUMNS
 from planner_app.gui.panels.layers.values import LayerRow
 from planner_app.gui.panels.layers.view import LayersView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 KEYS = [column.key for column in COLUMNS]
 
@@ -83,8 +86,9 @@ def test_that_the_row_below_sums_to_the_peak(session: Session, panel: LayersPres
 
 
 def test_that_numbers_sort_as_numbers_and_what_has_no_layer_stays_last(panel: LayersPresenter, view: LayersView):
-    in_order = cells(view, "name")
-    assert in_order == [row.name for row in panel.values.rows]
+    sizes = [row.peak_bytes for row in view.sorted.shown[:-1]]
+    assert sizes == sorted(sizes, reverse=True), "the largest come first before anything is clicked"
+    assert view.sorted.shown[-1].path == ""
     click_header(view, "params")
     first = [row.params for row in view.sorted.shown[:-1]]
     assert first == sorted(first, reverse=True) and first[0] > 1000 > first[-1]
@@ -93,12 +97,12 @@ def test_that_numbers_sort_as_numbers_and_what_has_no_layer_stays_last(panel: La
     assert [row.params for row in view.sorted.shown[:-1]] == sorted(first)
     assert view.sorted.shown[-1].path == ""
     click_header(view, "params")
-    assert cells(view, "name") == in_order
+    assert cells(view, "name") == [row.name for row in panel.values.rows]
 
 
 def test_that_a_filter_finds_names_and_classes_and_sums_what_is_left(panel: LayersPresenter, view: LayersView):
     QTest.keyClicks(view.filter, "conv2d block1")
-    assert cells(view, "name") == ["block1_conv1", "block1_conv2"]
+    assert sorted(cells(view, "name")) == ["block1_conv1", "block1_conv2"]
     shown = [row for row in panel.values.rows if row.path in ("block1_conv1", "block1_conv2")]
     assert view.totals.index(0, 0).data() == "2 of 30 layers"
     assert view.totals.index(0, KEYS.index("params")).data() == f"{sum(row.params for row in shown):,}"
@@ -116,7 +120,7 @@ def test_that_a_layer_chosen_in_the_table_is_highlighted_and_the_other_way_round
     QTest.mouseClick(view.table.viewport(), Qt.MouseButton.LeftButton, pos=at.center())
     assert session.layer == "block2_conv1"
     QTest.keyClick(view.table, Qt.Key.Key_Down)
-    assert session.layer == panel.values.rows[place + 1].path
+    assert session.layer == view.sorted.row(place + 1).path
     session.highlight("stem")
     assert view.selected == "stem"
     session.highlight("")
@@ -152,11 +156,71 @@ def test_that_a_layer_chosen_in_the_treemap_is_highlighted(session: Session, pan
 
 
 def test_that_the_treemap_s_areas_are_the_layers_bytes(panel: LayersPresenter, view: LayersView):
+    """Of blocks and of layers in none: inside a block its name takes room."""
     view.treemap_button.click()
     room = view.treemap.width() * view.treemap.height()
-    for tile in view.treemap.tiles:
+    outer = [tile for tile in view.treemap.tiles if tile.depth == 0]
+    for tile in outer:
         assert tile.box.width * tile.box.height == pytest.approx(room * tile.size_bytes / panel.values.peak_bytes)
-    assert sum(tile.size_bytes for tile in view.treemap.tiles) == panel.values.peak_bytes
+    assert sum(tile.size_bytes for tile in outer) == panel.values.peak_bytes
+    assert {"block1", "block2"} <= {tile.name for tile in outer if tile.row is None}
+
+
+def test_that_more_memory_is_more_colour_and_no_name_is_cut(panel: LayersPresenter, view: LayersView):
+    view.treemap_button.click()
+    rows = sorted((row for row in panel.values.rows if row.path), key=lambda row: row.peak_bytes)
+    shades = [view.treemap._colour(row).lightness() for row in rows]
+    assert shades == sorted(shades, reverse=True) and shades[0] - shades[-1] > 80
+
+
+def test_that_blocks_are_layers_in_a_row_whose_names_begin_alike():
+    names = ["input", "conv1_pad", "conv1_conv", "conv2_block1_conv", "conv2_block1_bn", "conv2_block2_conv"]
+    names += ["conv2_block2_bn", *(f"conv2_block3_{number}" for number in range(24)), "dense", "relu", "dense_1"]
+    found = blocks(names)
+    assert found["conv1_pad"] == "conv1"
+    assert blocks(["stem", "stem_norm", "dense"]) == {"stem": "stem", "stem_norm": "stem"}
+    assert (found["conv2_block1_bn"], found["conv2_block2_bn"]) == ("conv2_block1", "conv2_block2")
+    assert "dense" not in found and "dense_1" not in found, "they don't follow one another"
+    assert short_name("conv2_block1_bn", "conv2_block1") == "bn"
+
+
+def test_that_edges_are_read_from_every_form_of_configuration():
+    def called(name: str, *sources: str) -> dict:
+        tensors = [{"class_name": "__keras_tensor__", "config": {"keras_history": [each, 0, 0]}} for each in sources]
+        return {"name": name, "config": {}, "inbound_nodes": [{"args": [tensors], "kwargs": {}}] if sources else []}
+
+    inner = {"name": "inner", "config": {"layers": [{"config": {"name": "a"}}, {"config": {"name": "b"}}]}}
+    inner["inbound_nodes"] = [[["x", 0, 0, {}]]]  # as Keras 2 wrote it
+    layers = [called("x"), inner, called("sum", "x", "inner")]
+    config = {"config": {"layers": layers, "input_layers": [["x", 0, 0]], "output_layers": ["sum", 0, 0]}}
+    assert set(edges(config)) == {("inner/a", "inner/b"), ("x", "inner/a"), ("x", "sum"), ("inner/b", "sum")}
+    assert edges({}) == ()
+
+
+def test_that_the_graph_folds_blocks_and_a_click_unfolds_one(panel: LayersPresenter, view: LayersView):
+    canvas = view.graph.canvas
+    folded = next(node for node in canvas.graph.nodes if node.name == "block1")
+    assert folded.folded and len(folded.layers) > 2 and not canvas.graph.chained
+    before = len(canvas.graph.nodes)
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.box(folded).center().toPoint())
+    assert len(canvas.graph.nodes) == before + len(folded.layers) - 1
+    node = next(node for node in canvas.graph.nodes if node.key == "block1_conv1")
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.box(node).center().toPoint())
+    assert view.selected == "block1_conv1"
+    for start, end in canvas.graph.edges:
+        ranks = {node.key: node.rank for node in canvas.graph.nodes}
+        assert ranks[start] < ranks[end]
+
+
+def test_that_chosen_rows_are_copied_together(panel: LayersPresenter, view: LayersView):
+    view.table.setFocus()
+    view.table.selectRow(0)
+    QTest.keyClick(view.table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(view.table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(view.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QApplication.clipboard().text().split("\n")
+    assert lines[0].split("\t")[:2] == ["Layer", "At the peak"]
+    assert [line.split("\t")[1] for line in lines[1:]] == [str(row.peak_bytes) for row in view.sorted.shown[:3]]
 
 
 def test_that_squares_are_preferred():
@@ -198,5 +262,5 @@ def test_that_the_layers_have_their_pictures(
     session.highlight("block1_conv2")
     take_pictures(view, "layers")
     view.treemap_button.click()
-    terms = {row.main_term for row in panel.values.rows if row.share > 0.05}
-    take_pictures(view, "layers_treemap", lambda theme: map(theme.term, terms))
+    rows = [row for row in panel.values.rows if row.path and row.share > 0.01]
+    take_pictures(view, "layers_treemap", lambda theme: {view.treemap._colour(row).name() for row in rows})

@@ -17,7 +17,7 @@ from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.look.theme import Appearance, Look
 from planner_app.gui.panels.chart.presenter import ChartPresenter
 from planner_app.gui.panels.chart.view import ChartView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 DEVICE = "3GiB:8.6"
 WAIT_MS, PAUSE_MS = 240_000, 50

@@ -21,7 +21,7 @@ from planner_app.gui.panels.plan.presenter import PlanPresenter
 from planner_app.gui.panels.plan.view import PlanView
 from planner_app.gui.panels.setup.presenter import SetupPresenter
 from planner_app.gui.panels.setup.view import SetupView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 from planner_app.jobs.versions import figures_depend_on
 from planner_app.planner.plan import versions
 

@@ -13,7 +13,7 @@ from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.setup.presenter import SetupPresenter
 from planner_app.gui.panels.setup.values import each_text, parse_counts, parse_sizes, remat_of
 from planner_app.gui.panels.setup.view import SetupView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 
 @pytest.fixture

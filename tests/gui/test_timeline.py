@@ -14,12 +14,12 @@ from planner_app.core.model.setup import Setup
 from planner_app.core.model.trace import Phase
 from planner_app.core.replay.stack import layer_bytes, stack
 from planner_app.files.devices.catalogue import find_device
-from planner_app.gui.choice import Choice
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.timeline.presenter import TimelinePresenter
 from planner_app.gui.panels.timeline.values import MOST_MOVES, Course
 from planner_app.gui.panels.timeline.view import TimelineView
-from planner_app.gui.session import Session
+from planner_app.gui.state.choice import Choice
+from planner_app.gui.state.session import Session
 from planner_app.planner.measuring.measure import measure
 
 

@@ -7,7 +7,9 @@ from PySide6.QtWidgets import QWidget
 from waiting import wait
 
 from planner_app.core.hardware.device import cpu_device
-from planner_app.core.model.setup import Setup
+from planner_app.core.measure.measurement import Order
+from planner_app.core.model.setup import Backend, Setup
+from planner_app.core.sharding.mesh import Mesh
 from planner_app.errors import SetupError
 from planner_app.files.kept.calibrations import Calibrations
 from planner_app.files.kept.measurements import write_measurement
@@ -15,7 +17,7 @@ from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.validate.presenter import ValidatePresenter
 from planner_app.gui.panels.validate.values import Kind, Wanted
 from planner_app.gui.panels.validate.view import ValidateView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def view(session: Session) -> Iterator[ValidateView]:
     view.show()
     yield view
     view.close()
-    session.measurements = ()
+    session.keep_measurements(())
 
 
 @pytest.fixture
@@ -47,6 +49,10 @@ def test_that_a_series_of_batches_is_read_and_refused():
     assert [each.batch for each in wanted(kind=Kind.SERIES, batches="8, 16").setups(Setup(batch=1))] == [8, 16]
     with pytest.raises(SetupError, match="as in 32, 64"):
         wanted(kind=Kind.SERIES, batches="many").setups(Setup(batch=1))
+    (on_jax,) = wanted().setups(Setup(batch=2, backend=Backend.JAX, gpus=2))
+    assert (on_jax.mesh, wanted().order(on_jax)) == (Mesh(2), Order.ORDINARY)
+    with pytest.raises(SetupError, match="no memory limit on the CPU"):
+        wanted(limit="8GiB").setups(on_jax)
 
 
 def test_that_a_measured_setup_is_shown_next_to_its_estimate_and_on_the_chart(

@@ -1,10 +1,11 @@
 """Tests wait for a state of the app, never for a fixed time."""
 
+import time
 from collections.abc import Callable
 
-from PySide6.QtTest import QTest
+from PySide6.QtCore import QEventLoop, QTimer
 
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 PATIENCE_SECONDS = 180
 
@@ -15,10 +16,18 @@ def traced(session: Session) -> bool:
     return there and session.answers.idle
 
 
+def turn(milliseconds: int) -> None:
+    """Let the event loop run. Other threads run meanwhile, which `QTest.qWait` hardly lets them."""
+    loop = QEventLoop()
+    QTimer.singleShot(milliseconds, loop.quit)
+    loop.exec()
+
+
 def wait(until: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-    for _ in range(int(seconds * 50)):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         if until():
-            QTest.qWait(60)  # what is known is told a frame later
+            turn(60)  # what is known is told a frame later
             return
-        QTest.qWait(20)
+        turn(20)
     raise AssertionError("It did not happen.")

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import platform
 import signal
 import socket
 import struct
@@ -86,6 +87,12 @@ def sleeps(request, report):
     time.sleep(600)
 
 
+def naps(request, report):
+    report(0, 1, "asleep")
+    time.sleep(request.number)
+    return "rested"
+
+
 def ignores_sigterm(request, report):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sleeps(request, report)
@@ -127,11 +134,23 @@ def outcome(action) -> str:
     try:
         action()
     except OSError as error:
-        # A mount of its own that is read-only, or another mount than the one to link into, is a refusal too.
-        return "PermissionError" if error.errno in (errno.EROFS, errno.EXDEV) else type(error).__name__
+        # A mount of its own that is read-only, another mount than the one to link into, and extended attributes that
+        # are said not to be there, are refusals too.
+        others = (errno.EROFS, errno.EXDEV, errno.EOPNOTSUPP)
+        return "PermissionError" if error.errno in others else type(error).__name__
     except ValueError:  # what Python's setrlimit makes of a refusal
         return "PermissionError"
     return "it worked"
+
+
+def call(number, *arguments):
+    """A system call by its number on x86-64."""
+    if platform.machine() != "x86_64":
+        raise PermissionError("the number is another one here")
+    libc = ctypes.CDLL(None, use_errno=True)
+    given = [each.encode() if isinstance(each, str) else each for each in arguments]
+    if libc.syscall(ctypes.c_long(number), *(ctypes.c_long(n) if isinstance(n, int) else n for n in given)) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def breaks_out(request, report):
@@ -165,11 +184,24 @@ def breaks_out(request, report):
         "first process": outcome(lambda: Path("/proc/1/status").read_text()),
         "netlink": outcome(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)),
         "pair": outcome(lambda: os.link(request.read[0], outside / "linked")),
+        "watch": outcome(lambda: call(294, 0)),
+        "watch a folder": outcome(lambda: call(254, -1, str(outside), 0x100)),
+        "pair of datagram sockets": outcome(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)),
+        "pair of raw sockets": outcome(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)),
+        "pair of packet sockets": outcome(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)),
+        "read extended attributes": outcome(lambda: os.getxattr(outside / "secret", "user.x")),
+        "list extended attributes": outcome(lambda: os.listxattr(outside / "secret")),
+        "attributes of a path": outcome(lambda: call(469, -100, str(outside / "secret"), bytes(24), 24, 0)),
+        "version of a file": outcome(lambda: fcntl.ioctl(os.open(request.read[0], os.O_RDONLY), 0x40087602, bytes(8))),
+        "shared memory": outcome(lambda: call(30, 0, 0, 0)),
+        "semaphores": outcome(lambda: call(66, 0, 0, 19, bytes(200))),
+        "messages": outcome(lambda: call(71, 0, 12, bytes(200))),
         "limit": outcome(lambda: __import__("resource").setrlimit(4, (1 << 40, 1 << 40))),
         "own folder": outcome(lambda: Path(os.environ["TMPDIR"], "file").write_text("x")),
         "named file": outcome(lambda: Path(request.read[0]).read_text()),
         "named folder": outcome(lambda: list(Path(request.read[1]).iterdir())),
         "thread": outcome(lambda: threading.Thread(target=int).start()),
+        "pair of streams": outcome(socket.socketpair),  # of an event loop
     }
 
 

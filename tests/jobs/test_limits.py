@@ -1,5 +1,6 @@
 """Limits on time, silence, memory and files, and cancellation."""
 
+import os
 import threading
 import time
 
@@ -8,6 +9,7 @@ from asking import COMMAND, Do, raw
 
 from planner_app.errors import Cancelled
 from planner_app.jobs.job import Job, result_of
+from planner_app.jobs.own_time import Moment, OwnTime
 from planner_app.jobs.protocol import GIB, MIB, Finished, Limits, Started
 
 
@@ -105,3 +107,30 @@ def test_that_a_job_runs_once():
     list(job)
     with pytest.raises(RuntimeError):
         iter(job)
+
+
+def test_that_time_a_worker_waits_for_a_processor_is_not_counted(ask, monkeypatch):
+    """As on a machine with too much to do: here it seems to wait all the time."""
+    monkeypatch.setattr(OwnTime, "now", lambda _: Moment(time.monotonic(), time.monotonic()))
+    assert isinstance(ask(Do(what="naps", number=1), limits=limits(silence_seconds=0.4, seconds=2))[-1], Finished)
+
+
+def test_that_a_worker_gets_four_times_its_limit_at_most(ask, monkeypatch):
+    monkeypatch.setattr(OwnTime, "now", lambda _: Moment(time.monotonic(), time.monotonic()))
+    began = time.monotonic()
+    failed = ask("holds_the_lock", limits=limits(silence_seconds=0.2))[-1]
+    assert "sent nothing for 0.2 s: it hung" in failed.reason
+    assert time.monotonic() - began > 4 * 0.2
+
+
+def test_that_own_time_is_time_without_waiting():
+    begin, end = Moment(100.0, 7.0), Moment(110.0, 11.0)
+    assert end.since(begin) == 10 - 4
+    assert Moment(110.0, 17.0).since(begin) == 10 - 7.5  # three quarters at most
+
+
+def test_that_the_system_says_how_long_a_process_waited():
+    own = OwnTime(os.getpid())
+    before = own.now()
+    assert 0 <= own.now().since(before) < 60
+    assert OwnTime(2**22 + 1).now().waited == 0  # there is no such process

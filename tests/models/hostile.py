@@ -41,6 +41,28 @@ def swish2(x): return x
 
 def helper(path): os.mkdir(path)
 
+class Meta(type):
+    __hash__ = None
+    def __eq__(self, other): raise RuntimeError
+    module = property(lambda self: os.system)
+
+class Unhashable(metaclass=Meta): ...
+
+class Hidden(type):
+    def __getattribute__(self, name): raise RuntimeError(name)
+
+class Raising(metaclass=Hidden): ...
+
+class Proxy:
+    __class__ = property(lambda self: 1 / 0)
+    def __getattr__(self, name): return os.makedirs
+
+proxy = Proxy()
+mkdir = staticmethod(os.mkdir)
+make = os.__dict__["makedirs"]
+Scale.helper = os.system
+def __getattr__(name): return os.makedirs
+
 if True:
     class Late(keras.Model): ...
 

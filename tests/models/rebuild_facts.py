@@ -1,6 +1,7 @@
 """Facts about the rebuilder, collected in one process with TensorFlow and printed as one JSON object."""
 
 import json
+import os
 import resource
 import sys
 import time
@@ -17,7 +18,7 @@ from planner_app.errors import PlannerError
 from planner_app.jobs.protocol import Inspect
 from planner_app.worker.build import user_code
 from planner_app.worker.build.description import description_of
-from planner_app.worker.build.rebuild import PRECISIONS, rebuild
+from planner_app.worker.build.rebuild import PRECISIONS, rebuild, rebuilt
 from planner_app.worker.build.valueless import without_values
 from planner_app.worker.inspect import inspect
 
@@ -95,6 +96,8 @@ facts["calls an import"] = error(
 )
 facts["import was called"] = (offering.parent / "made_by_a_model").exists()
 facts["offered"] = sorted(user_code.custom_objects(user_code.load_module(offering)))
+os.mkfifo(pipe := offering.parent / "pipe.py")
+facts["pipe"] = error(lambda: user_code.load_module(pipe))
 LARGEST = 2**31 - 1
 for name, shape, large in (
     ("wide", (4,), [layers.Dense(LARGEST), layers.Dense(LARGEST)]),
@@ -106,15 +109,26 @@ for name, shape, large in (
     config = [keras.saving.serialize_keras_object(each) for each in (layers.InputLayer(shape), *large)]
     config = {"module": "keras", "class_name": "Sequential", "config": {"name": name, "layers": config}}
     facts[name] = error(lambda config=config: rebuild(CheckedModel("large", "keras", config)))
+SOUND = keras.saving.serialize_keras_object(keras.Sequential([keras.Input((4,)), layers.Dense(2)]))
+for name, training in {
+    "text as metrics": {"optimizer": "adam", "loss": "mse", "metrics": "\x1b[31m"},
+    "number as optimizer": {"optimizer": 5, "loss": "mse"},
+    "layer as optimizer": {"optimizer": SOUND["config"]["layers"][1], "loss": "mse"},
+    "odd loss": {"optimizer": "adam", "loss": 1.5, "loss_weights": "x", "steps_per_execution": "many"},
+}.items():
+    made = {}
+    given = CheckedModel("m", "keras", SOUND, compile_config=training)
+    said = error(lambda given=given, made=made: made.update(model=rebuild(given)))
+    facts[f"compiled, {name}"] = [said, type(made["model"].optimizer).__name__ if made else None]
 facts["restored"] = core.Variable._initialize_with_initializer is before
 
 from dataclasses import replace  # noqa: E402
 
 smaller = tuple(replace(w, shape=(1, 1)) if w.path == "layers/dense/vars/0" else w for w in cnn.weights)
-facts["mismatch"] = [w for w in description_of(rebuild(cnn), replace(cnn, weights=smaller)).warnings if "match" in w]
+facts["mismatch"] = [w for w in description_of(rebuilt(cnn), replace(cnn, weights=smaller)).warnings if "match" in w]
 old = read("old_cnn.h5")
 facts["missing"] = [
-    w for w in description_of(rebuild(old), replace(old, weights=old.weights[:-1])).warnings if "match" in w
+    w for w in description_of(rebuilt(old), replace(old, weights=old.weights[:-1])).warnings if "match" in w
 ]
 
 relus = [{"class_name": "ReLU", "config": {"name": f"relu_{n}"}} for n in range(1500)]

@@ -67,6 +67,27 @@ def test_that_a_duplicate_member_is_refused(read, tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize("name", ["./config.json", "config.json\0", "metadata.json/"])
+def test_that_a_member_that_unpacks_to_the_same_place_as_another_is_refused(read, tmp_path, name):
+    path = keras_file(tmp_path / "m.keras", sequential(dense()))
+    info = zipfile.ZipInfo("x")
+    info.filename = name  # as it stands: Python would cut it at the zero
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(info, "{}")
+    with pytest.raises(ModelError, match=r"' twice, and readers differ"):
+        read(path)
+
+
+def test_that_a_member_that_is_shorter_than_the_archive_says_is_refused(read, tmp_path):
+    path = keras_file(tmp_path / "m.keras", sequential(dense()))
+    data = bytearray(path.read_bytes())
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 24 : entry + 28] = (1 << 20).to_bytes(4, "little")  # of config.json, when unpacked
+    path.write_bytes(data)
+    with pytest.raises(ModelError, match=r"'config.json' in it is not as long as the archive says"):
+        read(path)
+
+
 @pytest.mark.parametrize("name", ["../up", "/etc/cron.d/x", "assets/../../up", "C:/windows", "back\\slash"])
 def test_that_a_member_that_would_land_elsewhere_is_refused(refused, name):
     assert "outside its folder" in refused(sequential(dense()), {name: b"x"})
@@ -79,6 +100,17 @@ def test_that_a_member_that_is_a_symbolic_link_is_refused(read, tmp_path):
     with zipfile.ZipFile(path, "a") as file:
         file.writestr(link, "/etc/passwd")
     with pytest.raises(ModelError, match="symbolic link"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
+def test_that_a_member_that_is_not_a_file_is_refused(read, tmp_path, kind):
+    path = keras_file(tmp_path / "m.keras", sequential(dense()))
+    info = zipfile.ZipInfo("assets/odd")
+    info.external_attr = (kind | 0o666) << 16
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(info, "")
+    with pytest.raises(ModelError, match="a pipe or a device"):
         read(path)
 
 

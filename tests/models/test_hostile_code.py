@@ -122,10 +122,13 @@ def offering(tmp_path):
     return custom
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["makedirs", "Tidy", "Another", "remove", "Program", "Plain", "Runner", "helper", "swish2", "os", "register"],
-)
+OF_ITS_OWN = (
+    "makedirs Tidy Another remove Program Plain Runner helper swish2 os register "
+    "Meta Unhashable Raising Proxy proxy mkdir make __getattr__ Scale.helper mine.os"
+).split()
+
+
+@pytest.mark.parametrize("name", OF_ITS_OWN)
 def test_that_a_model_may_not_name_as_a_class_what_a_custom_file_has_for_itself(refused, offering, name):
     sentence = refused(sequential(layer(name, module=None)), custom=offering)
     assert f"'{name}' (layer 'odd')" in sentence
@@ -141,6 +144,14 @@ def test_that_a_lambda_may_not_call_what_a_custom_file_has_for_itself(refused, o
 @pytest.mark.parametrize("name", ["Scale", "Twice", "Shift", "Other", "Late", "listed"])
 def test_that_a_model_may_name_what_a_custom_file_defines_for_it(read, offering, tmp_path, name):
     read(keras_file(tmp_path / "m.keras", sequential(layer(name, module="mine"))), offering)
+
+
+def test_that_no_module_is_imported_for_a_name_that_a_custom_file_turns_out_not_to_have(read, tmp_path):
+    custom = tmp_path / "mine.py"
+    custom.write_text("import keras\nif not keras:\n    class makedirs(keras.layers.Layer): ...\n")
+    named = layer("makedirs", module="os")
+    checked = read(keras_file(tmp_path / "m.keras", sequential(named)), custom)
+    assert [each["module"] for each in checked.config["config"]["layers"]] == ["keras.layers", None]
 
 
 @pytest.mark.parametrize("name", ["swish2", "listed"])

@@ -183,6 +183,16 @@ def test_that_what_an_hdf5_file_says_of_its_model_must_be_text(read, tmp_path, o
         read(tmp_path / "model.h5")
 
 
+@pytest.mark.parametrize(
+    "version", ["\u00b3.\u00b2", "9" * 64, "\u0669.\u0663", "..", "-1.5", "3.15.1\x1b[31m", "\u202e3.15"]
+)
+def test_that_any_version_is_read_or_left_out(read, tmp_path, version):
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        file.attrs["model_config"] = json.dumps(sequential(dense()))
+        file.attrs["keras_version"] = version
+    assert read(tmp_path / "model.h5").keras_version in (version, None)
+
+
 @pytest.mark.parametrize("text", [b"\x1b[31m", b"float32 ", b"", b"Float32", b"a" * 33])
 def test_that_a_dtype_must_read_like_one(refused, text):
     def write(file):

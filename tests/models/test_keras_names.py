@@ -7,7 +7,7 @@ import sys
 from scripts import QUIET, ROOT
 
 from planner_app.core.model.choices import LOSSES, OPTIMIZERS
-from planner_app.worker.inspect.names import RUNS_CODE, keras_names
+from planner_app.worker.inspect.allowed.names import RUNS_CODE, keras_names
 
 
 def test_that_the_list_is_that_of_the_installed_keras():

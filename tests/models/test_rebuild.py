@@ -68,6 +68,11 @@ def test_that_the_training_step_can_be_traced_without_values(facts):
     assert facts["without value"] == [4096, 2 * 4096, 4 * 4096]
 
 
+@pytest.mark.parametrize("name", ["text as metrics", "number as optimizer", "layer as optimizer", "odd loss"])
+def test_that_a_model_whose_training_can_not_be_restored_is_compiled_with_adam(facts, name):
+    assert facts[f"compiled, {name}"] == ["no error", "Adam"]
+
+
 def test_that_keras_is_left_as_it_was(facts):
     assert facts["restored"]
 
@@ -80,6 +85,10 @@ def test_that_a_failing_user_function_is_reported_with_its_line(facts):
     assert "ran build_badly(), it raised ValueError: no such data set at line" in facts["build_badly"]
     assert "gave a int, expected a keras.Model" in facts["build_nothing"]
     assert "has no function 'no_such'" in facts["no_such"]
+
+
+def test_that_a_users_file_that_is_a_pipe_is_not_waited_for(facts):
+    assert facts["pipe"].startswith("ModelError: 'pipe.py' can't be imported: it is not a regular file")
 
 
 def test_that_the_first_weight_that_differs_is_named(facts):

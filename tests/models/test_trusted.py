@@ -11,23 +11,45 @@ from planner_app.jobs.job import run
 from planner_app.jobs.protocol import Trace
 from planner_app.planner.opening import check_model
 
-keras_hub = pytest.importorskip("importlib.util").find_spec("keras_hub")
-needs_hub = pytest.mark.skipif(keras_hub is None, reason="keras_hub is not installed")
 BACKBONE = {
-    "module": "keras_hub.src.models.bert.bert_backbone",
-    "class_name": "BertBackbone",
-    "registered_name": "keras_hub>BertBackbone",
-    "config": {
-        "vocabulary_size": 50,
-        "num_layers": 1,
-        "num_heads": 2,
-        "hidden_dim": 8,
-        "intermediate_dim": 16,
-        "dropout": 0.1,
-        "max_sequence_length": 16,
-        "num_segments": 2,
-    },
+    "module": "parts.models.backbone",
+    "class_name": "Backbone",
+    "registered_name": "parts>Backbone",
+    "config": {"words": 50, "width": 8},
 }
+PARTS = """
+import keras
+
+def say(text):
+    print(text)
+
+class Loader:
+    def __init__(self, **given):
+        raise AssertionError("It is refused before it is made.")
+
+@keras.saving.register_keras_serializable("parts")
+class Backbone(keras.Model):
+    def __init__(self, words, width, **more):
+        inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in ("token_ids", "padding_mask")}
+        found = keras.layers.Embedding(words, width, name="words")(inputs["token_ids"])
+        found = found * keras.ops.cast(inputs["padding_mask"][..., None], found.dtype)
+        super().__init__(inputs, keras.layers.Dense(width, name="mixed")(found), **more)
+        self.given = {"words": words, "width": width}
+
+    def get_config(self):
+        return self.given
+"""
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch):
+    """An installed package of layers, whose classes lie in a module of a folder, as in keras_hub."""
+    models = tmp_path / "installed" / "parts" / "models"
+    models.mkdir(parents=True)
+    (models.parent / "__init__.py").write_text("from parts.models.backbone import Backbone", encoding="utf-8")
+    (models / "__init__.py").touch()
+    (models / "backbone.py").write_text(PARTS, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "installed"))
 
 
 @pytest.fixture
@@ -40,17 +62,17 @@ def written(tmp_path):
     return write
 
 
-@needs_hub
+@pytest.mark.usefixtures("parts")
 def test_that_an_untrusted_package_is_named_with_the_option_that_trusts_it(written):
-    with pytest.raises(ModelError, match="They are of the package keras_hub: if you trust it, open the model with"):
+    with pytest.raises(ModelError, match="They are of the package parts: if you trust it, open the model with"):
         check_model(written(BACKBONE))
 
 
-@needs_hub
+@pytest.mark.usefixtures("parts")
 def test_that_a_registered_class_of_a_trusted_package_is_rebuilt(written):
-    model = check_model(written(BACKBONE), trust=["keras_hub"])
-    assert model.trusted == ("keras_hub",)
-    sizes = tuple((name, (8,)) for name in ("token_ids", "padding_mask", "segment_ids"))
+    model = check_model(written(BACKBONE), trust=["parts"])
+    assert model.trusted == ("parts",)
+    sizes = tuple((name, (8,)) for name in ("token_ids", "padding_mask"))
     trace = run(Trace(model=model, setup=Setup(batch=4, sizes=sizes).step("cpu")), StepTrace)
     assert trace.trained.assumed == (
         "optimizer adam: the model is not compiled",
@@ -58,13 +80,13 @@ def test_that_a_registered_class_of_a_trusted_package_is_rebuilt(written):
     )
 
 
-@needs_hub
+@pytest.mark.usefixtures("parts")
 def test_that_a_function_of_a_trusted_package_is_refused(written):
     function = {
-        "module": "keras_hub.src.utils.keras_utils",
+        "module": "parts.models.backbone",
         "class_name": "function",
-        "config": "print_msg",
-        "registered_name": "print_msg",
+        "config": "say",
+        "registered_name": "say",
     }
     layer = {"class_name": "Dense", "module": "keras.layers", "registered_name": None}
     config = {**layer, "config": {"units": 2, "activation": function}}
@@ -74,21 +96,20 @@ def test_that_a_function_of_a_trusted_package_is_refused(written):
         "registered_name": None,
         "config": {"name": "s", "layers": [config], "build_input_shape": [None, 4]},
     }
-    with pytest.raises(ModelError, match="Of keras_hub a model may name registered classes, and no functions"):
-        check_model(written(model), trust=["keras_hub"])
+    with pytest.raises(ModelError, match="Of parts a model may name registered classes, and no functions"):
+        check_model(written(model), trust=["parts"])
 
 
-@needs_hub
+@pytest.mark.usefixtures("parts")
 def test_that_a_class_that_the_package_has_not_registered_is_refused_before_it_is_made(written):
     config = {
         **BACKBONE,
-        "module": "keras_hub.src.utils.preset_utils",
-        "class_name": "PresetLoader",
-        "registered_name": "keras_hub>PresetLoader",
+        "class_name": "Loader",
+        "registered_name": "parts>Loader",
         "config": {"preset": "/etc", "config": {}},
     }
-    model = check_model(written(config), trust=["keras_hub"])
-    with pytest.raises(ModelError, match="which keras_hub has not registered for Keras' serialization"):
+    model = check_model(written(config), trust=["parts"])
+    with pytest.raises(ModelError, match="which parts has not registered for Keras' serialization"):
         run(Trace(model=model, setup=Setup(batch=4).step("cpu")), StepTrace)
 
 
@@ -101,3 +122,44 @@ def test_that_a_package_that_is_not_there_comes_with_what_to_install(written):
 def test_that_what_would_let_a_file_name_anything_can_not_be_trusted(written, name):
     with pytest.raises(ModelError, match="can't be trusted"):
         check_model(written(BACKBONE), trust=[name])
+
+
+SPITEFUL = """
+import keras
+
+def leave(name):
+    open({folder!r} + "/" + name, "w").write("was here")
+
+@keras.saving.register_keras_serializable("spiteful")
+class Spiteful(keras.layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        leave("from_init")
+
+    @classmethod
+    def from_config(cls, config):
+        leave("from_config")
+        return cls(**config)
+"""
+
+
+@pytest.fixture
+def spiteful(tmp_path, monkeypatch):
+    """An installed package whose registered class writes files while it is made."""
+    package = tmp_path / "installed" / "spiteful"
+    package.mkdir(parents=True)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    (package / "__init__.py").write_text(SPITEFUL.format(folder=str(marks)), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    return marks
+
+
+def test_that_code_in_a_trusted_class_runs_nowhere_but_in_the_sandbox(written, spiteful):
+    layer = {"module": "spiteful", "class_name": "Spiteful", "registered_name": "spiteful>Spiteful", "config": {}}
+    config = {"name": "s", "layers": [layer], "build_input_shape": [None, 4]}
+    file = written({"module": "keras", "class_name": "Sequential", "registered_name": None, "config": config})
+    model = check_model(file, trust=["spiteful"])
+    with pytest.raises(ModelError, match=r"Permission denied|Read-only file system"):
+        run(Trace(model=model, setup=Setup(batch=4).step("cpu")), StepTrace)
+    assert list(spiteful.iterdir()) == []

@@ -1,5 +1,6 @@
 """The reader refuses special files, files that change while being read, and folders without a model."""
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -16,7 +17,7 @@ from planner_app.errors import ModelError
 from planner_app.jobs.job import Job, result_of
 from planner_app.jobs.launch import worker_command
 from planner_app.jobs.protocol import Inspect
-from planner_app.worker.inspect import source
+from planner_app.worker.inspect import reader, source
 from planner_app.worker.inspect.refusal import Refused
 
 
@@ -113,6 +114,53 @@ def test_that_a_link_in_a_savedmodel_folder_is_refused(read, tmp_path):
     (tmp_path / "keras_metadata.pb").write_bytes(b"metadata")
     with pytest.raises(ModelError, match="symbolic link"):
         read(tmp_path)
+
+
+def savedmodel(folder: Path, name: str) -> bytes:
+    """A SavedModel folder of Keras 2 with a model of that name; gives its metadata."""
+    config = {"name": name, "layers": [{"class_name": "Dense", "config": {"name": "d", "units": 2}}]}
+    said = json.dumps({"class_name": "Sequential", "config": config}).encode()
+    node = b"\x1a\x04root\x2a" + bytes([len(said) & 0x7F | 0x80, len(said) >> 7]) + said
+    metadata = b"\x0a" + bytes([len(node) & 0x7F | 0x80, len(node) >> 7]) + node
+    folder.mkdir(exist_ok=True)
+    (folder / "saved_model.pb").write_bytes(b"graph")
+    (folder / "keras_metadata.pb").write_bytes(metadata)
+    return metadata
+
+
+@pytest.mark.parametrize("swap", ["file", "link"])
+def test_that_what_is_read_of_a_savedmodel_folder_is_what_its_hash_is_of(read, tmp_path, monkeypatch, swap):
+    savedmodel(tmp_path / "model", "first")
+    savedmodel(tmp_path / "other", "second")
+    alone = read(tmp_path / "model").sha256
+    parse = reader.savedmodel.read_metadata
+
+    def swapped(*given):
+        found = parse(*given)
+        named = tmp_path / "model" / "keras_metadata.pb"
+        named.unlink()
+        if swap == "link":
+            named.symlink_to(tmp_path / "other" / "keras_metadata.pb")
+        else:
+            (tmp_path / "other" / "keras_metadata.pb").rename(named)
+        return found
+
+    monkeypatch.setattr(reader.savedmodel, "read_metadata", swapped)
+    try:
+        found = read(tmp_path / "model")
+    except ModelError as error:
+        assert "changed while it was being read" in str(error)
+    else:
+        assert (found.name, found.sha256) == ("first", alone)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
+def test_that_metadata_of_a_savedmodel_that_is_not_a_file_is_refused_without_waiting(read, tmp_path, make):
+    savedmodel(tmp_path / "model", "first")
+    (tmp_path / "model" / "keras_metadata.pb").unlink()
+    make(tmp_path / "model" / "keras_metadata.pb")
+    with pytest.raises(ModelError, match=r"can't be opened"):
+        read(tmp_path / "model")
 
 
 def test_that_a_file_that_is_swapped_once_it_was_named_is_not_read(tmp_path):

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from planner_app import __version__
-from planner_app.gui.app import PLAN
 from planner_app.gui.panels.plan.presenter import ENDING
 
 ROOT = Path(__file__).parents[2]
@@ -65,8 +64,7 @@ def test_that_menu_entry_store_page_and_file_types_speak_of_the_same_files(share
     provided = ElementTree.parse(page).getroot().findall("provides/mediatype")
     assert {each.get("type") for each in types} == opened == {each.text for each in provided}
     globs = {each.get("pattern") for each in types.iter(f"{SHARED_MIME}glob")}
-    assert globs == {"*.keras", f"*{PLAN}"}
-    assert PLAN == ENDING
+    assert globs == {"*.keras", f"*{ENDING}"}
 
 
 def test_that_the_icon_is_there_in_every_size(share: Path):

@@ -13,7 +13,7 @@ from pythons import GOOD, make_environment, make_launcher, make_program
 
 from planner_app.core.measure.calibration import Sample
 from planner_app.core.model.description import CheckedModel
-from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.setup import Backend, StepSetup
 from planner_app.errors import PythonError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.kept.calibrations import Calibrations
@@ -86,9 +86,9 @@ def test_that_an_environment_made_as_advised_is_found_without_being_named(tmp_pa
 
 
 def test_that_missing_packages_are_reported_with_the_command_that_installs_them(tmp_path):
-    there = make_environment(tmp_path / "there", {"tensorflow": "2.18.1", "keras": "3.15.1", "h5py": "3.14.0"})
+    there = make_environment(tmp_path / "there", {"tensorflow": "2.15.1", "keras": "3.15.1", "h5py": "3.14.0"})
     assert python.check(str(there)).problem == (
-        f"{there} has no TensorFlow 2.21 but 2.18.1 and no msgspec: install them with "
+        f"{there} has no TensorFlow 2.16 to 2.21 but 2.15.1 and no msgspec: install them with "
         f'`{there} -m pip install "tensorflow>=2.21,<2.22" "msgspec>=0.19"`, '
         "or choose another Python under File > Python with TensorFlow."
     )
@@ -98,8 +98,17 @@ def test_that_missing_packages_are_reported_with_the_command_that_installs_them(
     ("version", "enough"),
     [("3.15.0", False), ("3.15.1", True), ("3.15.12", True), ("3.14.9", False), ("3.16.1", False)],
 )
-def test_that_keras_is_the_release_whose_update_graphs_are_known(tmp_path, version, enough):
+def test_that_a_python_that_is_searched_for_has_the_release_with_the_security_fixes(tmp_path, version, enough):
     there = make_environment(tmp_path / "there", {**GOOD, "keras": version})
+    assert (python.check(str(there), named=False).problem == "") == enough
+
+
+@pytest.mark.parametrize(
+    ("keras", "tensorflow", "enough"),
+    [("3.5.0", "2.16.2", True), ("3.14.1", "2.20.0", True), ("3.4.1", "2.16.2", False), ("3.15.1", "2.15.1", False)],
+)
+def test_that_a_python_that_is_named_may_have_an_older_release(tmp_path, keras, tensorflow, enough):
+    there = make_environment(tmp_path / "there", {**GOOD, "keras": keras, "tensorflow": tensorflow})
     assert (python.check(str(there)).problem == "") == enough
 
 
@@ -191,8 +200,8 @@ def test_that_versions_are_those_of_the_python_that_workers_run_in(monkeypatch: 
     sample = Sample("net", "abc", "batch 8", "2026-11-16T04:37:00Z", 100, (110, 120))
     kept = Calibrations().add(sample, device="NVIDIA L4", **figures_depend_on(), driver=None, xla=True)
     device = find_device("NVIDIA L4")
-    assert CalibrationLookup(worker_versions())(device, True) == kept
-    assert CalibrationLookup(own)(device, True) is None
+    assert CalibrationLookup(worker_versions())(device, True, Backend.TENSORFLOW) == kept
+    assert CalibrationLookup(own)(device, True, Backend.TENSORFLOW) is None
     assert trace_key(MODEL, StepSetup(), worker_versions()) != trace_key(MODEL, StepSetup(), own)
 
 

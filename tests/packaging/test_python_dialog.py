@@ -14,6 +14,7 @@ from planner_app.files.chosen_python import chosen_python
 from planner_app.gui.app import DEMO, App
 from planner_app.gui.look.theme import Look
 from planner_app.gui.panels.python.view import PythonView
+from planner_app.gui.state.source import ModelSource
 from planner_app.jobs import interpreter as python
 
 PATIENCE_MS = 60_000
@@ -67,11 +68,13 @@ def test_that_nothing_is_reported_while_plimsolls_own_python_is_used(app, qtbot:
 
 def test_that_a_python_is_checked_before_it_can_be_chosen_and_then_kept(app, qtbot: QtBot, tmp_path):
     make_launcher(tmp_path / "path" / "python3", {"keras": "3.15.1"})
-    app._asked_for = str(DEMO)
+    app.opener.last = ModelSource(str(DEMO))
     view = dialog(app)
-    named(view, make_environment(tmp_path / "bad", {**GOOD, "tensorflow": "2.20.0"}))
+    named(view, make_environment(tmp_path / "bad", {**GOOD, "tensorflow": "2.15.1"}))
     assert not usable(view)
-    qtbot.waitUntil(lambda: "no TensorFlow 2.21 but 2.20.0: install it with" in view.answer.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(
+        lambda: "no TensorFlow 2.16 to 2.21 but 2.15.1: install it with" in view.answer.text(), timeout=PATIENCE_MS
+    )
     assert not usable(view)
     qtbot.waitUntil(lambda: view.found.count() == 1, timeout=PATIENCE_MS)
     assert "Keras 3.15.1, no TensorFlow 2.21, no h5py, no msgspec" in view.found.item(0).text()

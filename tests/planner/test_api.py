@@ -119,3 +119,17 @@ def test_that_a_live_model_with_a_class_of_its_own_stays_as_it_is(live):
     assert live["own"]["same"]
     assert "Scaled" in live["own"]["layers"]
     assert live["own"]["assumed"] == []
+
+
+def test_that_frozen_and_adapted_layers_of_a_live_model_stay_so(live):
+    """Adam keeps two numbers beside each one that is trained: of the adapter and a bias, not of 2 x 200 x 200."""
+    (whole, all_numbers), (tuned, trained) = live["tuned"]["as made"], live["tuned"]["tuned"]
+    assert (all_numbers, trained) == (2 * (200 * 200 + 200), 2 * 200 * 2 + 200)
+    added = 2 * 200 * 2
+    assert whole - tuned == pytest.approx(4 * (2 * (all_numbers - trained) - added), abs=100)
+
+
+def test_that_a_loss_which_a_function_made_comes_along(live):
+    loss, assumed = live["tuned"]["trained"]
+    assert loss == "loss"
+    assert not [each for each in assumed if each.startswith("loss")]

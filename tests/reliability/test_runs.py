@@ -1,7 +1,8 @@
-"""A few minutes' worth of the long runs (`make kills`, `make writes`) in a few seconds."""
+"""A few minutes' worth of the long runs (`make kills`, `make writes`, `make guards`) in a few seconds."""
 
 from pathlib import Path
 
+import guards
 import kills
 import pytest
 import writes
@@ -19,3 +20,9 @@ def test_that_the_app_killed_while_it_writes_leaves_every_file_whole(tmp_path: P
     assert found.bad == ()
     assert found.written > 0
     assert writes.left_at_the_end(tmp_path, number) == []
+
+
+@pytest.mark.parametrize("guard", guards.GUARDS, ids=lambda guard: guard.holds)
+def test_that_a_guard_that_is_switched_off_stands_in_one_place(guard: guards.Guard):
+    code = (guards.ROOT / "planner_app" / guard.path).read_text(encoding="utf-8")
+    assert code.count(guard.guarded) == 1

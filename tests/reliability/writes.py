@@ -25,7 +25,7 @@ from faults import compiled, wrong
 from kept import keep_result
 from written import KINDS, half_written
 
-from planner_app.gui.settings import SettingsFile
+from planner_app.gui.state.settings import SettingsFile
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 COUNT = 50

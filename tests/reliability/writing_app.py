@@ -8,6 +8,7 @@ Says "NAME NUMBER" after each file: from then on it must be there, whatever happ
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 sys.path.insert(0, str(Path(__file__).parents[1] / "files"))
@@ -23,14 +24,14 @@ PICTURES = {"png": "Chart", "svg": "Chart"}
 
 
 class WritingApp(App):
-    """As soon as its window is there, one file at each turn of Qt's loop."""
+    """As soon as its panels are there, one file at each turn of Qt's loop."""
 
-    def furnish(self) -> None:
-        super().furnish()
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         folder, self._number = Path(sys.argv[1]), int(sys.argv[2])
         self._left: list[str] = []
         self._timer = QTimer(self, interval=0)
-        self._timer.timeout.connect(lambda: self._write(folder))
+        self._timer.timeout.connect(lambda: self.panels and self._write(folder))
         self._timer.start()
 
     def _write(self, folder: Path) -> None:

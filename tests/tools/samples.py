@@ -1,7 +1,8 @@
 """Runs the commands that README and guide show, and says where they print something else: `make samples`.
 
 A sample is a line `$ plimsoll ...` and what follows it, indented; `...` stands for lines that are left out. What was
-measured differs every time: such a command must run, and is not compared.
+measured differs every time: such a command must run, and is not compared. Beside each command lie the demo model, the
+examples and a ResNet50.
 """
 
 import os
@@ -20,6 +21,12 @@ INDENT = "    "
 LEFT_OUT = "..."
 MEASURED = ("measure", "calibrate")
 WIDTH = 100
+RESNET = """
+import keras
+model = keras.applications.ResNet50(weights=None)
+model.compile("sgd", "sparse_categorical_crossentropy")
+model.save("resnet50.keras")
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copy(DEMO, folder / DEMO.name)
+        for example in (ROOT / "examples").glob("*.py"):
+            shutil.copy(example, folder)
+        subprocess.run([sys.executable, "-c", RESNET], cwd=folder, check=True, stderr=subprocess.DEVNULL)
         (folder / "planner_app").symlink_to(ROOT / "planner_app")
         for sample in (sample for file in TEXTS for sample in samples(file)):
             missing = run(sample, folder)

@@ -45,11 +45,6 @@ def test_that_an_unknown_loss_is_named(lab):
     assert '"mean_sqared_error" is not a loss of Keras' in refused(lab, loss="mean_sqared_error")
 
 
-def test_that_a_loss_whose_sizes_only_a_run_tells_is_named(lab):
-    sequence = tiny.functional(tiny.input_layer(6, 8), tiny.layer("Dense", "scores", "x", units=3))
-    assert "compile_loss/ctc" in refused(lab, sequence, ModelError, loss="ctc")
-
-
 def test_that_an_unknown_size_names_the_input_and_the_option(lab):
     sentence = refused(lab, tiny.recurrent(None))
     assert sentence == '"x" has a size the model does not say (?, 8): give it, as in --set x=128,8.'

@@ -30,6 +30,15 @@ def volumes() -> object:
     )
 
 
+def masked() -> object:
+    return tiny.chain(
+        tiny.input_layer(TOKENS, 3),
+        tiny.layer("Masking", "mask"),
+        tiny.layer("LSTM", "lstm", units=4),
+        tiny.layer("Dense", "out", units=1),
+    )
+
+
 def calls(trace: StepTrace) -> list:
     return [op for op in trace.operations if trace.sources[op.source].type.endswith("PartitionedCall")]
 
@@ -57,6 +66,14 @@ def test_that_a_whole_step_compiled_by_xla_has_no_programs_of_its_own(lab: Lab):
 def test_that_a_gpu_before_hopper_turns_the_pictures_of_a_convolution_in_groups(lab: Lab):
     before, hopper = (lab.memory(grouped(), target) for target in ("gpu:8.0", "gpu:9.0"))
     assert live_bytes(before, 64) > live_bytes(hopper, 64)
+
+
+def test_that_a_list_lets_go_of_what_is_written_over(lab: Lab):
+    """A layer that gives its last output only writes each turn's to the same place."""
+    trace = lab.memory(masked(), "cpu").trace
+    written = [op.makes[0] for op in trace.operations if trace.sources[op.source].type == "TensorListSetItem"]
+    # The first turn's list holds the empty one and its element, every later one an element alone.
+    assert [len(trace.values[made].holds) for made in written[:TOKENS]] == [2] + [1] * (TOKENS - 1)
 
 
 def test_that_the_gradient_of_a_sparse_loss_takes_over_its_logits(lab: Lab):
@@ -104,3 +121,28 @@ def test_that_cudnns_workspace_is_winograds_of_a_public_log(lab: Lab):
     (convolution,) = (source for source in trace.sources if source.type in ("Conv2D", "_FusedConv2D"))
     assert convolution.workspace.at(32) + (16 << 20) == 3_335_127_040
     assert lab.memory(model).point(32).comfortable_bytes > lab.memory(model).point(32).in_use_bytes
+
+
+def test_that_a_convolution_of_one_pixel_is_cudnns_where_the_channels_come_first(lab: Lab):
+    """Training in float32 on a GPU has them first: the gradient of the input is made once more before it is handed on,
+    beside the filter in the order that cuDNN wants."""
+    model = tiny.chain(
+        tiny.input_layer(SIDE, SIDE, CHANNELS),
+        tiny.layer("Conv2D", "first", filters=CHANNELS, kernel_size=1),
+        tiny.layer("Conv2D", "second", filters=CHANNELS, kernel_size=1),
+        tiny.layer("GlobalAveragePooling2D", "pool"),
+        tiny.layer("Dense", "out", units=4),
+    )
+    trace = lab.memory(model).trace
+    (gradient,) = (op for op in trace.operations if trace.sources[op.source].type == "Conv2DBackpropInput")
+    copies = sorted(trace.sizes[value.size].at(2) for value in unread(trace, gradient) if value.scratch)
+    assert copies == [CHANNELS * CHANNELS * 4, 2 * SIDE * SIDE * CHANNELS * 4]
+
+
+def test_that_masks_as_large_as_the_batch_are_not_filled(lab: Lab):
+    """268 million elements a sample: the worker would run out of its memory."""
+    attention = tiny.layer("MultiHeadAttention", "attention", "x", "x", num_heads=1, key_dim=2)
+    attention["inbound_nodes"][0]["kwargs"] = {"use_causal_mask": True}
+    model = tiny.functional(tiny.input_layer(16384, 2), attention, tiny.layer("Dense", "out", "attention", units=1))
+    trace = lab.memory(model, "cpu").trace
+    assert max(size.at(1) for size in trace.sizes) >= 16384 * 16384

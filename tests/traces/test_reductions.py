@@ -35,3 +35,9 @@ def test_that_hopper_gets_a_larger_workspace(lab):
         lab.of(tiny.dense_net(8), StepSetup(xla=True, target=target)).point(8) for target in ("gpu:8.0", "gpu:9.0")
     )
     assert hopper.in_use_bytes - ampere.in_use_bytes == 28 << 20
+
+
+def test_that_a_single_sample_needs_no_workspace(lab):
+    """Its products are with a vector, for which XLA does without cuBLAS."""
+    memory = lab.of(tiny.dense_net(8), StepSetup(xla=True, target="gpu:9.0"))
+    assert 32 << 20 <= memory.point(2).in_use_bytes - memory.point(1).in_use_bytes < 33 << 20

@@ -13,11 +13,12 @@ import keras
 
 from planner_app.core.model.setup import parse_optimizer
 from planner_app.worker.build.valueless import without_values
-from planner_app.worker.graph import repeated
 from planner_app.worker.graph.rewrite import step_graph
-from planner_app.worker.graph.step import Trainable, trace_step
+from planner_app.worker.training import repeated
 from planner_app.worker.training.expected import expected_feeds
 from planner_app.worker.training.optimizers import make_optimizer
+from planner_app.worker.training.step import trace_step
+from planner_app.worker.training.trainable import Trainable
 
 BATCH = 808
 

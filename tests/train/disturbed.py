@@ -1,7 +1,6 @@
 """A training script that is run under `plimsoll run` and disturbed: `python disturbed.py OUT.npz AS-JSON`.
 
-AS-JSON: {"at": [epoch, batch] or [epoch, "validation"], "how": "fill" | "kill" | "", "host": n or null}. It is
-disturbed once in a run: a file beside OUT says that it was.
+AS-JSON is a `Disturbance`. It comes once in a run: a file beside OUT says that it did.
 """
 
 import json
@@ -19,7 +18,6 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 SAMPLES, FEATURES, WIDTH, EPOCHS = 5 * 1024 + 300, 32, 256, 3
-LEFT_BYTES = 3 << 20  # less than a step of the first rung takes, more than one of the second
 out, told = Path(sys.argv[1]), json.loads(sys.argv[2])
 done = out.with_suffix(".disturbed")
 
@@ -33,6 +31,10 @@ class Disturbing(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         self.epoch = epoch
 
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 0:
+            self.disturb([self.epoch, "first"])
+
     def on_train_batch_end(self, batch, logs=None):
         self.disturb([self.epoch, batch])
 
@@ -40,13 +42,14 @@ class Disturbing(keras.callbacks.Callback):
         self.disturb([self.epoch, "validation"])
 
     def disturb(self, where):
-        if where != told["at"] or done.exists() or told.get("host", plan.worker) != plan.worker:
+        elsewhere = told["host"] is not None and told["host"] != plan.worker
+        if where != told["at"] or done.exists() or elsewhere:
             return
         done.write_text(json.dumps({"process": os.getpid(), "rung": plan.rung}))
         if told["how"] == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         limit = int(os.environ["TF_CPU_BFC_MEM_LIMIT_IN_MB"]) << 20
-        while limit - tf.config.experimental.get_memory_info("CPU:0")["current"] > LEFT_BYTES:
+        while limit - tf.config.experimental.get_memory_info("CPU:0")["current"] > told["left_bytes"]:
             self.ballast.append(tf.ones((1 << 16,)))
 
 
@@ -58,13 +61,27 @@ class Counting(keras.callbacks.Callback):
             file.write(f"{os.getpid()} {int(self.model.optimizer.iterations.numpy())}\n")
 
 
+class Samples(keras.metrics.Metric):
+    """How many samples were trained in an epoch."""
+
+    def __init__(self):
+        super().__init__(name="samples")
+        self.total = self.add_weight(initializer="zeros", name="total")
+
+    def update_state(self, y, predicted, sample_weight=None):
+        self.total.assign_add(keras.ops.cast(keras.ops.shape(y)[0], "float32"))
+
+    def result(self):
+        return self.total
+
+
 with plan.scope():
     keras.utils.set_random_seed(3)
     hidden = [keras.layers.Dense(WIDTH, activation="tanh") for _ in range(4)]
     model = keras.Sequential(
         [keras.Input((FEATURES,)), *hidden[:2], keras.layers.Dropout(0.0), *hidden[2:], keras.layers.Dense(3)]
     )
-    model.compile(plan.optimizer("adam"), loss="mse", metrics=["mae"], **plan.compile_options())
+    model.compile(plan.optimizer("adam"), loss="mse", metrics=["mae", Samples()], **plan.compile_options())
 
 random = np.random.default_rng(7)
 x = random.normal(size=(SAMPLES, FEATURES)).astype("float32")

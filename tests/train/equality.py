@@ -1,19 +1,28 @@
-"""Runs the matrix in child processes, and says how far each way to train is from Keras' own fit."""
+"""Runs the matrix in child processes, and says how far each way to train is from Keras' own fit: `make equality`."""
 
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from case_results import CaseResults, results
 from children import HERE, QUIET, clean, words
-from matrix import BATCH
+from matrix import BATCH, CASES
 from planning import cpu_entry, plan
+from ports import free_ports
 
 from planner_app.files.plans import write_plan
+
+CLOSE, METRICS = 1e-5, 1e-6
+AT_ONCE = 4  # cases in a process: starting TensorFlow takes as long as one
+# name: devices, steps for each update
+WAYS = {"1 device, 4 steps": (1, 4), "2 devices, 4 steps": (2, 4), "2 devices at once": (2, 1)}
+HOSTS = "2 hosts, 4 steps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,10 @@ class Difference:
     metrics: float
     updates: int
     error: str = ""
+
+    @property
+    def is_close(self) -> bool:
+        return self.state <= CLOSE and self.metrics <= METRICS and self.updates == 0
 
 
 def written(folder: Path, name: str, devices: int, steps: int, hosts: tuple[str, ...] = ()) -> str:
@@ -67,32 +80,39 @@ def _relative(expected: list[float], found: list[float]) -> float:
     return float((np.abs(a - b) / np.maximum(np.abs(a), 1)).max())
 
 
-if __name__ == "__main__":
-    import tempfile
+def on_hosts(folder: Path, cases: Iterable[str]) -> dict[str, Any]:
+    """What two hosts train together. Both must say the same."""
+    addresses = tuple(f"127.0.0.1:{port}" for port in free_ports(2))
+    plans = {HOSTS: written(folder, "hosts", 2, 4, addresses)}
+    children = [started(folder, cases, plans, worker) for worker in (0, 1)]
+    first, second = (finished(*child) for child in children)
+    assert first == second
+    return first
 
-    from matrix import CASES
-    from ports import free_ports
 
+def main() -> int:
+    kept = CaseResults("equality", "matrix.py")
+    left = kept.left(sys.argv[1:] or list(CASES))
     sys.stdout.write("How far training under a plan is from Keras' fit: weights and state, metrics\n")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        plans = {
-            "1 device, 4 steps": written(folder, "one", 1, 4),
-            "2 devices, 2 steps": written(folder, "two", 2, 2),
-            "2 devices at once": written(folder, "once", 2, 1),
-        }
-        found = finished(*started(folder, CASES, plans))
-        addresses = tuple(f"127.0.0.1:{port}" for port in free_ports(2))
-        hosts = {"2 hosts, 2 steps": written(folder, "hosts", 2, 2, addresses)}
-        children = [started(folder, CASES, hosts, worker) for worker in (0, 1)]
-        for case, answer in finished(*children[0]).items():
-            found[case].update(answer)
-        finished(*children[1])
-        worst = 0.0
-        for case, ways in found.items():
-            for way in [*plans, *hosts]:
-                far = difference(ways["keras"], ways[way])
-                worst = max(worst, far.state)
-                sys.stdout.write(f"{case:26}{way:22}{far.state:9.1e}{far.metrics:9.1e} {far.error[:100]}\n")
-        sys.stdout.write(f"worst {worst:.1e}\n")
-        sys.exit(worst > 1e-5)
+    for start in range(0, len(left), AT_ONCE):
+        cases = left[start : start + AT_ONCE]
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            plans = {way: written(folder, f"way{n}", *WAYS[way]) for n, way in enumerate(WAYS)}
+            found = finished(*started(folder, cases, plans))
+            hosts = on_hosts(folder, cases)
+        for case in cases:
+            answers = found[case] | hosts[case]
+            far = {way: difference(answers["keras"], answers[way]) for way in (*WAYS, HOSTS)}
+            kept.add(case, {way: asdict(each) for way, each in far.items()})
+            for way, each in far.items():
+                sys.stdout.write(f"{case:26}{way:22}{each.state:9.1e}{each.metrics:9.1e} {each.error[:300]}\n")
+            sys.stdout.flush()
+    ways = [Difference(**each) for row in results("equality", list(CASES)).values() for each in row.values()]
+    bad = sum(not each.is_close for each in ways)
+    sys.stdout.write(f"{len(ways)} ways, {bad} too far; worst {max(w.state for w in ways):.1e}\n")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,8 +1,6 @@
 """`plan.fit`, `evaluate` and `predict` take what Keras' take, and it means the same."""
 
 import inspect
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -19,20 +17,24 @@ CASES = [
     "validation_freq",
     "generator",
     "PyDataset",
+    "PyDataset that changes",
+    "PyDataset, shuffled",
+    "endless generators",
+    "two outputs",
+    "two outputs, validated in small batches",
     "dict inputs",
     "dict samples",
     "samples for a subclass",
     "batches for a subclass",
+    "own step that groups metrics",
+    "own step with logs of its own",
+    "own step and no call",
+    "stopped as an epoch begins",
+    "loss that reduces by itself",
     "evaluate",
     "predict",
 ]
 CLOSE = 1e-6
-SIGNATURES = """
-import inspect, json, keras
-names = ("fit", "evaluate", "predict")
-print(json.dumps({name: {each.name: repr(each.default) for each in
-    inspect.signature(getattr(keras.Model, name)).parameters.values()} for name in names}))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -61,20 +63,19 @@ def test_that_steps_are_the_batches_of_the_data(found):
     assert found["steps"] == {"updates": 2, "seen": [0, 1]}
 
 
-def test_that_what_accumulation_cannot_do_is_said_before_training(tmp_path):
-    found = run("limits", path=written(tmp_path, "limits", 2, batch=16))
-    (said,) = found["batch normalisation"]
-    assert "Batch normalisation (bn) takes its statistics over the 8 samples it sees at once" in said
-    (said,) = found["across samples"]
-    assert "The loss 'dice' compares samples with one another" in said
-    assert found["frozen"] == found["layer normalisation"] == found["dropout"] == []
+def test_that_a_run_goes_on_within_an_epoch_by_the_backup_of_keras(found):
+    whole, ended = found["resumed"]
+    assert whole == ended
+    assert whole[0] == 3 * 3
 
 
-def test_that_the_signatures_are_those_of_the_installed_keras():
-    import json
+def test_that_a_metric_which_another_model_has_used_starts_anew(found):
+    first, second = found["used metric"]
+    assert second == pytest.approx(first)
 
-    asked = subprocess.run([sys.executable, "-c", SIGNATURES], capture_output=True, text=True, check=True, timeout=120)
-    for name, theirs in json.loads(asked.stdout.splitlines()[-1]).items():
+
+def test_that_the_signatures_are_those_of_the_installed_keras(found):
+    for name, theirs in found["signatures"].items():
         parameters = inspect.signature(getattr(TrainingPlan, name)).parameters
         ours = {each.name: repr(each.default) for each in parameters.values() if each.name != "model"}
         theirs.pop("kwargs", None)

@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from equality import difference, finished, started, written
-from matrix import BATCH, EPOCHS, SAMPLES
-from ports import free_ports
+from equality import CLOSE, HOSTS, METRICS, difference, finished, on_hosts, started, written
+from matrix import BATCH, EPOCHS, HELD_OUT, SAMPLES
 
 CASES = [
     "plain",
@@ -22,26 +21,18 @@ CASES = [
     "EMA",
 ]
 ON_HOSTS = ["plain", "masked", "by weight", "two outputs", "add_loss sum", "clipnorm"]
-CLOSE, METRICS = 1e-5, 1e-6
-UPDATES = EPOCHS * -(-SAMPLES // BATCH)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Keras, one device in four steps, two devices in two: all cases in one process."""
+    """Keras, one device in four steps, two devices: all cases in one process."""
     folder = tmp_path_factory.mktemp("matrix")
-    return finished(*started(folder, CASES, {"one": written(folder, "one", 1, 4), "two": written(folder, "two", 2, 2)}))
+    return finished(*started(folder, CASES, {"one": written(folder, "one", 1, 4), "two": written(folder, "two", 2, 4)}))
 
 
 @pytest.fixture(scope="module")
-def on_hosts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("hosts")
-    addresses = tuple(f"127.0.0.1:{port}" for port in free_ports(2))
-    plans = {"hosts": written(folder, "hosts", 2, 2, addresses)}
-    children = [started(folder, ON_HOSTS, plans, worker) for worker in (0, 1)]
-    first, second = (finished(*child) for child in children)
-    assert first == second
-    return first
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return on_hosts(tmp_path_factory.mktemp("hosts"), ON_HOSTS)
 
 
 @pytest.mark.parametrize("way", ["one", "two"])
@@ -52,12 +43,14 @@ def test_that_shares_of_a_batch_train_as_the_batch_does(trained, case, way):
     assert found.state < CLOSE
     assert found.metrics < METRICS
     assert found.updates == 0
-    assert "plain" not in case or trained[case]["keras"]["updates"] == EPOCHS * -(-int(SAMPLES * 0.8) // BATCH)
+    assert "plain" not in case or trained[case]["keras"]["updates"] == EPOCHS * -(
+        -int(SAMPLES * (1 - HELD_OUT)) // BATCH
+    )
 
 
 @pytest.mark.parametrize("case", ON_HOSTS)
-def test_that_two_hosts_train_as_one_batch_does(trained, on_hosts, case):
-    found = difference(trained[case]["keras"], on_hosts[case]["hosts"])
+def test_that_two_hosts_train_as_one_batch_does(trained, hosts, case):
+    found = difference(trained[case]["keras"], hosts[case][HOSTS])
     assert not found.error
     assert found.state < CLOSE
     assert found.metrics < METRICS

@@ -76,7 +76,7 @@ def test_that_a_plan_loaded_after_tensorflow_is_said_to_be_late(monkeypatch):
 
 def test_that_another_backend_is_refused(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    with pytest.raises(PlanError, match="plans are for TensorFlow"):
+    with pytest.raises(PlanError, match="the plan is for TensorFlow"):
         apply_environment({"KERAS_BACKEND": "tensorflow"})
 
 

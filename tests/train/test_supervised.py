@@ -2,16 +2,19 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from disturbances import Outcome, far, finished, on_two_hosts, started
+from disturbances import CLOSE, Outcome, far, finished, run, started, wrong
 
 from planner_app.errors import PlanError
 from planner_app.train import supervise
 from planner_app.train.recover.deaths import End, death_of
 
-CLOSE = 1e-4
 UPDATES = 18
+OOM = "OOM when allocating tensor with shape[8]"
+TRACE = "Traceback (most recent call last):\n  File 'train.py', line 3\n"
+DURING = "During handling of the above exception, another exception occurred:"
 CASES = ["XLA, second epoch", "killed", "plain, in validation"]
 
 
@@ -24,18 +27,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_that_a_disturbed_run_ends_as_an_undisturbed_one(runs, case):
-    calm, found = runs["undisturbed"], runs[case]
-    assert calm.said["updates"] == found.said["updates"] == UPDATES
-    assert far(calm, found) < CLOSE
-    assert found.said["epochs"] == calm.said["epochs"] == [0, 1, 2]
-    for name, values in calm.said["history"].items():
-        assert found.said["history"][name] == pytest.approx(values, rel=1e-4), name
+    calm = runs["undisturbed"]
+    assert (calm.said["updates"], calm.said["epochs"]) == (UPDATES, [0, 1, 2])
+    assert wrong(case, calm, runs[case]) == []
 
 
 def test_that_what_xla_does_not_survive_goes_on_with_the_next_rung(runs):
     found = runs["XLA, second epoch"]
     assert [(each["rung"], each["end"]) for each in found.report["tries"]] == [(0, "memory"), (1, "finished")]
-    assert found.report["tries"][0]["code"] == 134  # SIGABRT
+    assert found.report["tries"][0]["code"] in (1, 134)  # an error, or SIGABRT where XLA has no way back
     assert found.report["finished"]
     assert found.said["rung"] == 1
 
@@ -56,7 +56,7 @@ def test_that_plain_steps_go_on_in_the_same_process(runs):
 
 
 def test_that_two_hosts_agree_on_the_rung_when_one_runs_out_of_memory(tmp_path, runs):
-    first, second = on_two_hosts(tmp_path)
+    first, second = run(tmp_path, "two hosts, second epoch")
     for found in (first, second):
         assert [(each["rung"], each["end"]) for each in found.report["tries"]] == [(0, "memory"), (1, "finished")]
         assert found.said["updates"] == UPDATES
@@ -76,6 +76,8 @@ def test_that_tries_and_rungs_are_bounded(tmp_path, runs_of):
     killed = runs_of(tmp_path / "b", "import os; os.kill(os.getpid(), 9)", tries=3)
     assert [each.rung for each in killed.tries] == [0, 0, 0]
     assert killed.code == 137
+    with pytest.raises(PlanError, match="tries must be a positive integer, got 0"):
+        runs_of(tmp_path / "c", "", tries=0)
 
 
 def test_that_a_run_that_was_interrupted_itself_goes_on(tmp_path, runs_of):
@@ -92,12 +94,12 @@ def runs_of(monkeypatch: pytest.MonkeyPatch):
 
     from planner_app.files.plans import write_plan
 
-    def run(folder: Path, text: str, **options: int):
+    def run(folder: Path, text: str, **options: Any):
         folder.mkdir(exist_ok=True)
         monkeypatch.chdir(folder)
         write_plan(folder / "p.json", plan(8, cpu_entry(8, 1, 1, 2)))
         (folder / "script.py").write_text(text)
-        return supervise(folder / "p.json", ["script.py"], say=lambda _: None, **options)
+        return supervise(folder / "p.json", ["script.py"], **{"say": lambda _: None, **options})
 
     return run
 
@@ -113,7 +115,18 @@ def runs_of(monkeypatch: pytest.MonkeyPatch):
         (1, "PlanError: Memory ran out on the plan's last rung: 1 samples", False, End.ERROR),
         (1, "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected", False, End.DEVICE),
         (-11, "", False, End.KILLED),
+        (-2, "KeyboardInterrupt", False, End.ERROR),
         (1, "ValueError: shapes", False, End.ERROR),
+        (1, f"{OOM}\nNo GPU: CUDA_ERROR_NO_DEVICE\n{TRACE}ValueError: shapes", False, End.ERROR),
+        (1, f"{OOM}\n{TRACE}tensorflow.python.framework.errors_impl.InternalError: GEMM", False, End.MEMORY),
+        (1, f"{TRACE}tensorflow.Error: {OOM}\n\n{DURING}\n\n{TRACE}ValueError: no results", False, End.MEMORY),
+        (1, f"{TRACE}tensorflow.Error: {OOM}\n\nlogged\n\n{TRACE}ValueError: no results", False, End.ERROR),
+        (
+            2,
+            f"PlanWarning: Memory ran out with 8 samples at a time ({OOM}): training goes on\nusage: ...",
+            False,
+            End.ERROR,
+        ),
     ],
 )
 def test_that_an_end_is_understood(code, words, by_kernel, end):
@@ -132,3 +145,14 @@ def test_that_a_folder_has_one_supervisor(tmp_path, runs_of):
 def test_that_no_script_is_said(tmp_path):
     with pytest.raises(PlanError, match="No script is named"):
         supervise(tmp_path / "p.json", [])
+    with pytest.raises(PlanError, match=r"There is no script 'missing.py'"):
+        supervise(tmp_path / "p.json", ["missing.py"])
+
+
+def test_that_after_the_last_try_nothing_is_said_to_go_on(tmp_path, runs_of):
+    said: list[str] = []
+    runs_of(tmp_path, "import os; os.kill(os.getpid(), 9)", tries=2, say=said.append)
+    assert [each.partition(";")[0] for each in said] == [
+        "somebody killed it (SIGKILL)",
+        "not started again after 2 tries: somebody killed it (SIGKILL)",
+    ]

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from children import finish, run, start
 from planning import cpu_entry, plan
-from ports import free_ports
 from training_scripts import FEATURES, TARGETS, WIDTH
 
+from planner_app.core.plan.plan import DeviceKind, PlannedDevice
 from planner_app.files.kept.measurements import read_measurement
 from planner_app.files.plans import write_plan
 
 BATCH = 30
 SAMPLES = 3 * BATCH + 11  # the last batch of an epoch is smaller, and odd
 SIZES = [FEATURES * WIDTH, WIDTH, WIDTH * WIDTH, WIDTH, WIDTH * TARGETS, TARGETS]
+OPTIONS = {"learning_rate": 0.1, "momentum": 0.9}
 CLOSE = 2e-6  # weights are about 1: sixteen roundings of float32
 
 
@@ -31,11 +32,33 @@ def written(
 
 
 @pytest.fixture(scope="module")
-def one_device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def on_one(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What is asked on one device, by script."""
     folder = tmp_path_factory.mktemp("one")
     names = {"keras": 1, "plain": 1, "even": 5, "uneven": 4, "one by one": 30}
     plans = {name: written(folder, name, steps, optimizer="sgd") for name, steps in names.items()}
-    return run("train", plans=plans, samples=SAMPLES, epochs=2, options={"learning_rate": 0.1, "momentum": 0.9})
+    report = folder / "run.json"
+    pieces = {"path": written(folder, "pieces", 2, (2, "mixed_bfloat16"), batch=20), "gpu": for_gpu(folder)}
+    scripts = {
+        "train": ("train", {"plans": plans, "samples": SAMPLES, "epochs": 2, "options": OPTIONS}),
+        "pieces": ("pieces", pieces | {"report": str(report)}),
+        "rungs": ("rungs", {"path": written(folder, "rungs", 1, 2, 4, 8, 16, 32, batch=32)}),
+        "limits": ("limits", {"path": written(folder, "limits", 2, batch=16)}),
+        "callbacks": ("callbacks", {}),
+        "table": ("table", {"path": str(folder / "memory.csv")}),
+    }
+    found = run("several", {"CUDA_VISIBLE_DEVICES": "-1"}, scripts=scripts)
+    return found | {"pieces": found["pieces"] | {"report": read_measurement(report)}}
+
+
+@pytest.fixture(scope="module")
+def one_device(on_one: dict[str, Any]) -> dict[str, Any]:
+    return on_one["train"]
+
+
+@pytest.fixture(scope="module")
+def pieces(on_one: dict[str, Any]) -> dict[str, Any]:
+    return on_one["pieces"]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +66,7 @@ def two_devices(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("two")
     names = {"plain": 1, "even": 5, "uneven": 4}
     plans = {name: written(folder, name, steps, gpus=2, optimizer="sgd") for name, steps in names.items()}
-    return run("train", plans=plans, samples=SAMPLES, epochs=2, options={"learning_rate": 0.1, "momentum": 0.9})
+    return run("train", plans=plans, samples=SAMPLES, epochs=2, options=OPTIONS)
 
 
 def difference(left: dict[str, Any], right: dict[str, Any]) -> float:
@@ -113,29 +136,19 @@ def test_that_memory_that_runs_out_ends_on_a_lower_rung_with_no_step_lost(ran_ou
         assert np.abs(reached[name].astype("float64") - state[name]).max() < CLOSE, name
 
 
-def test_that_two_hosts_train_as_one(tmp_path, one_device):
-    hosts = tuple(f"127.0.0.1:{port}" for port in free_ports(2))
-    path = written(tmp_path, "hosts", 4, gpus=2, hosts=hosts, optimizer="sgd", options={"momentum": 0.9})
-    children = [start("hosts", path=path, worker=n, samples=SAMPLES) for n in (0, 1)]
-    first, second = map(finish, children)
-    assert first["weights"] == second["weights"]
-    assert first["history"] == second["history"]
-    assert difference(one_device["keras"], first) < CLOSE
-    assert first["updates"] == 8
-
-
-@pytest.fixture(scope="module")
-def pieces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("pieces")
-    report = folder / "run.json"
-    found = run("pieces", path=written(folder, "pieces", 2, (2, "mixed_bfloat16"), batch=20), report=str(report))
-    return found | {"report": read_measurement(report)}
+def for_gpu(folder: Path) -> str:
+    device = PlannedDevice("NVIDIA L4", DeviceKind.GPU, 24 << 30, (8, 9), 22 << 30)
+    entry = replace(cpu_entry(20, 1, 1), device=device, environment={})
+    write_plan(folder / "gpu.json", plan(20, entry))
+    return str(folder / "gpu.json")
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("another model", "This is not the model of the plan: tiny.keras trains"),
+        ("no GPU", "The plan is for NVIDIA L4, and this machine shows no GPU: look at nvidia-smi"),
+        ("no GPU to train on", "The plan needs 1 GPU on this machine, and TensorFlow sees none"),
         ("another optimizer", "The plan was made for adam, and this is sgd"),
         ("no optimizer", "has no optimizer 'adamant': expected one of adadelta"),
         ("own accumulation", "gradient_accumulation_steps is the plan's to choose"),
@@ -144,6 +157,7 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("too large", "A batch of 50 came: expected up to 20, the global batch."),
         ("not compiled", "The model is not compiled"),
         ("endless", "The data never end, so an epoch would not either: give steps_per_epoch"),
+        ("filtered", "The data come out of a repeat() without end, so an epoch may not end either"),
         ("generator", "An epoch ends when the generator does: one that never ends needs steps_per_epoch."),
     ],
 )
@@ -165,6 +179,37 @@ def test_that_a_model_in_training_goes_on_in_lower_precision(pieces):
     lower = pieces["lower"]
     assert (lower["precision"], lower["type"]) == ("mixed_bfloat16", "bfloat16")
     assert lower["losses"][-1] < lower["losses"][0] < pieces["losses"][-1]  # means since the start: it goes on falling
+
+
+def test_that_a_change_of_rung_is_not_taken_for_retracing(on_one):
+    """TensorFlow warns of functions that are traced again and again, which all rungs together are not."""
+    found = on_one["rungs"]
+    assert found["rung"] == 5
+    assert found["losses"] == sorted(found["losses"], reverse=True)
+    assert [each for each in found["said"] if "retracing" in each] == []
+
+
+def test_that_what_accumulation_cannot_do_is_said_before_training(on_one):
+    found = on_one["limits"]
+    (said,) = found["batch normalisation"]
+    assert "Batch normalisation (bn) takes its statistics over the 8 samples it sees at once" in said
+    (said,) = found["across samples"]
+    assert "The loss 'dice' compares samples with one another" in said
+    assert "optimizers of its own (other)" in found["two optimizers"][0]
+    assert "memory is stateful" in found["stateful"][0]
+    assert found["frozen"] == found["layer normalisation"] == found["dropout"] == []
+
+
+def test_that_a_checkpoint_keeps_what_callbacks_count(on_one):
+    assert on_one["callbacks"] == {
+        "early stopping": [2, 0.5, 0.25],
+        "best weights": [["float32", [[0, 1, 2], [3, 4, 5]]], ["int64", 4]],
+        "losses": [3.0, 2.5],
+    }
+
+
+def test_that_the_table_of_a_run_that_goes_on_has_each_update_once(on_one):
+    assert on_one["table"] == ["update", "1", "2", "3", "4"]
 
 
 def test_that_data_of_every_kind_come_in_global_batches(pieces):

@@ -14,10 +14,9 @@ from planner_app.commands.options.planner import (
     limit_of,
     planner_of,
 )
-from planner_app.commands.options.setup import add_device, add_setup, device_of, setup_of
+from planner_app.commands.options.setup import add_device, add_setup, add_sharding, device_of, setup_of
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.planner.advise import advice_request
-from planner_app.planner.opening import describe_model
 from planner_app.reports.advise_text import SoFar, show
 from planner_app.reports.dicts import advice_dict
 
@@ -27,6 +26,7 @@ HELP = "suggest changes that make a setup fit"
 def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser)
+    add_sharding(parser)
     add_device(parser)
     add_limit(parser)
     add_verdict(parser)
@@ -38,10 +38,11 @@ def run(options: Namespace) -> int:
     setup, device = setup_of(options), device_of(options)
     with terminal.progress() as on_progress:
         planner = planner_of(options, on_progress)
-        description = describe_model(planner.model, options.model, dict(setup.sizes), on_progress)
         others = catalogue().devices if device.cuda else ()
-        request = advice_request(setup, device, description, others, limit_of(options))
-        advice = planner.advise(request, on_progress=on_progress, on_part=SoFar(terminal.tell_so_far))
+        with planner.workers:
+            description = planner.describe(options.model, dict(setup.sizes), on_progress)
+            request = advice_request(setup, device, description, others, limit_of(options))
+            advice = planner.advise(request, on_progress=on_progress, on_part=SoFar(terminal.tell_so_far))
     if options.json:
         seconds = round(time.monotonic() - started, 3)
         terminal.write_json(advice_dict(advice, sure=options.sure) | {"seconds": seconds})

@@ -15,12 +15,15 @@ from rich.text import Text
 
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
+from planner_app.core.buying.machines import providers
 from planner_app.core.hardware.device import Device, Price
 from planner_app.core.hardware.prices import cheapest, is_old
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError
+from planner_app.files.devices import machines
 from planner_app.files.devices.catalogue import catalogue, schema, user_file
-from planner_app.files.devices.prices import keep_prices, read_prices
+from planner_app.files.devices.machines import market
+from planner_app.files.devices.prices import TEMPLATE, keep_prices, read_prices
 from planner_app.units import format_bytes
 
 HELP = "list the known devices"
@@ -37,8 +40,14 @@ def add(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--import-prices",
-        metavar="FILE.csv",
-        help="add prices to your own list, from columns device,usd_per_hour,usd,provider,date,note",
+        metavar="FILE",
+        help="add prices and quotes to your own list, from a table (CSV, XLSX or ODS) as --price-template begins it",
+    )
+    parser.add_argument("--price-template", action="store_true", help="print the header of a table of prices")
+    parser.add_argument(
+        "--machines",
+        action="store_true",
+        help="list the machines that cards go into, and where to put your own; with --json as a file to begin with",
     )
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of your own device list")
     arguments.add_json(parser)
@@ -47,6 +56,15 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     if options.schema:
         sys.stdout.write(schema().decode() + "\n")
+        return 0
+    if options.price_template:
+        sys.stdout.write(TEMPLATE)
+        return 0
+    if options.machines:
+        if options.json:
+            sys.stdout.write(machines.as_file(market()).decode() + "\n")
+        else:
+            _show_machines(terminal.output())
         return 0
     if options.import_prices:
         return _import(Path(options.import_prices))
@@ -71,9 +89,27 @@ def _import(path: Path) -> int:
     keep_prices(lines, users)
     catalogue.cache_clear()
     names = dict.fromkeys(line.device.name for line in lines)
-    told = f"Added {len(lines)} prices of {len(names)} devices to {users}: {', '.join(names)}"
+    prices = "1 price" if len(lines) == 1 else f"{len(lines)} prices"
+    told = f"Added {prices} of {len(names)} {'device' if len(names) == 1 else 'devices'} to {users}: {', '.join(names)}"
     terminal.output().print(Text(told))
     return 0
+
+
+def _show_machines(console: Console) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("machine")
+    for title in ("GPUs", "slots", "watts", "memory", "price"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in market().chassis:
+        price = UNKNOWN if each.price is None else f"${each.price.usd:,.0f}"
+        slots = "modules" if each.modules else str(each.slots)
+        memory = format_bytes(each.memory_bytes)
+        table.add_row(Text(each.name), str(each.most_gpus), slots, f"{each.supply_watts:,}", memory, price)
+    console.print(table)
+    known = len({(each.provider, each.name) for each in market().cloud})
+    console.print(Text(f"\nThey are templates. Your own go into {machines.user_file()}: begin with"))
+    console.print(Text("    plimsoll devices --machines --json > machines.json"))
+    console.print(Text(f"{known} machines of {', '.join(providers(market().cloud))} are known for rent."))
 
 
 def as_json(device: Device) -> dict[str, Any]:

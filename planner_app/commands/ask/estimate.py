@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
 from planner_app.commands.options.planner import add_limit, add_verdict, exit_code, limit_of, planner_of
-from planner_app.commands.options.setup import add_device, add_setup, device_of, setup_of
+from planner_app.commands.options.setup import add_device, add_setup, add_sharding, device_of, setup_of
 from planner_app.reports.dicts import estimate_dict
 from planner_app.reports.estimate_table import show
 
@@ -16,6 +16,7 @@ HELP = "estimate the memory of one setup"
 def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser)
+    add_sharding(parser)
     add_device(parser)
     add_limit(parser)
     add_verdict(parser)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from rich.text import Text
 
 from planner_app.commands import terminal
-from planner_app.commands.ask import max_batch_measured
+from planner_app.commands.ask import max_batch_measured, max_batch_sharded
 from planner_app.commands.options import arguments
 from planner_app.commands.options.planner import (
     DOES_NOT_FIT,
@@ -16,7 +16,7 @@ from planner_app.commands.options.planner import (
     limit_of,
     planner_of,
 )
-from planner_app.commands.options.setup import add_device, add_setup, device_of, setup_of
+from planner_app.commands.options.setup import ANY_MESH, add_device, add_setup, add_sharding, device_of, one_each
 from planner_app.core.estimate.largest import Largest
 from planner_app.core.estimate.level import Source
 from planner_app.reports.dicts import largest_dict
@@ -28,6 +28,7 @@ HELP = "find the largest batch that fits"
 def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser, batch=False)
+    add_sharding(parser)
     add_device(parser)
     add_limit(parser)
     add_verdict(parser)
@@ -38,9 +39,11 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     if options.measured:
         return max_batch_measured.run(options)
+    if options.mesh == ANY_MESH:
+        return max_batch_sharded.run(options)
     started = time.monotonic()
     device, limit = device_of(options), limit_of(options)
-    setup = setup_of(options, batch=options.gpus * options.accumulate)
+    setup = one_each(options)
     with terminal.progress() as on_progress:
         found = planner_of(options, on_progress).largest(setup, device, limit, on_progress=on_progress)
     answer = largest_dict(found, sure=options.sure)
@@ -53,8 +56,9 @@ def run(options: Namespace) -> int:
 
 def _text(found: Largest, *, sure: bool) -> Text:
     limit, peak = format_bytes(found.capacity_bytes), format_bytes(found.level.peak_bytes)
+    backend = found.setup.backend.label
     if not found.batch:
-        return Text(f"Not even one sample per GPU fits: it needs {peak}, TensorFlow gets {limit}.", style="red")
+        return Text(f"Not even one sample per GPU fits: it needs {peak}, {backend} gets {limit}.", style="red")
     plain = "not bold default"
     counted = found.sure if sure else found.counting_tight
     text = Text(
@@ -63,7 +67,7 @@ def _text(found: Largest, *, sure: bool) -> Text:
     each = " on each GPU" if found.setup.gpus > 1 else ""
     if sure:
         text.append(" samples per update are sure to fit: even the high end of the band is within ", style=plain)
-        text.append(f"the {limit} that TensorFlow gets{each}", style=plain)
+        text.append(f"the {limit} that {backend} gets{each}", style=plain)
     else:
         text.append(f" samples per update at most: {peak} of {limit} expected{each}", style=plain)
     if found.share > 1:

@@ -13,15 +13,18 @@ from planner_app.cli import INTERRUPTED
 from planner_app.commands import terminal
 from planner_app.commands.options.interrupt import interruptible
 from planner_app.commands.options.planner import planner_of
-from planner_app.commands.options.setup import positive, setup_of
+from planner_app.commands.options.ray import add_ray, measuring, on_cluster
+from planner_app.commands.options.setup import one_each, positive
 from planner_app.commands.verify.measure import add_order, order_of
 from planner_app.core.estimate.limited import largest_through
 from planner_app.core.hardware.device import Device, cpu_device
-from planner_app.core.hardware.machine import device_of
+from planner_app.core.hardware.machine import Gpu, device_of
 from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.measure.measurable import check_measurable
 from planner_app.core.measure.measurement import Place, parse_place
 from planner_app.core.measure.search import Found, Try
-from planner_app.errors import Cancelled, DeviceError
+from planner_app.core.model.setup import Backend, Setup
+from planner_app.errors import Cancelled, DeviceError, SetupError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.files.kept.searches import SearchFile
 from planner_app.gpu.nvml import machine_gpus
@@ -41,6 +44,7 @@ def add(parser: ArgumentParser) -> None:
     group.add_argument("--processes", type=positive, default=1, metavar="N", help="a batch must fit in N processes")
     group.add_argument("--multiple", type=positive, default=1, metavar="N", help="only multiples of N per GPU")
     group.add_argument("--margin", type=_share, default=0.0, metavar="PERCENT", help="share of the limit to leave free")
+    add_ray(group)
     group.add_argument("--fresh", action="store_true", help="start over instead of continuing an unfinished search")
 
 
@@ -48,19 +52,23 @@ def run(options: Namespace) -> int:
     started = time.monotonic()
     place = parse_place(options.on, parse_bytes(options.limit) if options.limit else None)
     gpus = len(place.gpus) if place.on_gpu else options.gpus
-    setup = setup_of(options, batch=gpus * options.accumulate, gpus=gpus)
-    device = _device(place)
-    limit = place.limit_bytes if place.limit_bytes is not None else allocator_limit_bytes(device)
-    if limit is None:
-        raise DeviceError("The CPU has no memory limit of its own: set one with --limit 8GiB.")
+    setup = one_each(options, gpus)
     order = order_of(options, place, gpus)
+    check_measurable(setup, place, order)
     out = terminal.SafeConsole(stderr=options.json)
-    with interruptible() as cancelled, terminal.progress() as on_progress:
+    with interruptible() as cancelled, terminal.progress() as on_progress, on_cluster(options) as where:
+        device = _device(place, where.gpu(cancelled) if where is not None and place.on_gpu else None)
+        limit = place.limit_bytes if place.limit_bytes is not None else allocator_limit_bytes(device)
+        if limit is None and setup.backend is Backend.JAX:
+            raise SetupError("JAX has no memory limit on the CPU: measure with --on gpu:0, or leave out --measured.")
+        if limit is None:
+            raise DeviceError("The CPU has no memory limit of its own: set one with --limit 8GiB.")
         planner = planner_of(options, on_progress)
         model = planner.model
         guess = max(1, largest_through(planner.need(setup, device, on_progress=on_progress).memory, limit))
         planner.tracer.keep()
-        file = SearchFile(model, setup, place, order, options.processes, options.multiple, options.margin, _uuids())
+        there = _uuids() if where is None else ["ray", options.kind]
+        file = SearchFile(model, setup, place, order, options.processes, options.multiple, options.margin, there)
         if options.fresh:
             file.forget()
         tries = list(file.read())
@@ -85,6 +93,7 @@ def run(options: Namespace) -> int:
                 multiple=options.multiple,
                 margin=options.margin,
                 known=tuple(tries),
+                run=measuring(where),
                 on_try=keep,
                 on_progress=on_progress,
                 cancelled=cancelled,
@@ -94,33 +103,36 @@ def run(options: Namespace) -> int:
             return INTERRUPTED
     file.forget()
     if options.json:
-        terminal.write_json(_answer(found, guess, limit, gpus, options, time.monotonic() - started))
+        terminal.write_json(_answer(found, guess, limit, setup, options, time.monotonic() - started))
     else:
-        out.print(_text(found, gpus * options.accumulate, limit))
+        out.print(_text(found, setup.shares, limit))
     return 0 if found.batch else DOES_NOT_FIT
 
 
-def _device(place: Place) -> Device:
+def _device(place: Place, elsewhere: Gpu | None) -> Device:
     """The device that the first estimate is made for."""
     if not place.on_gpu:
         return cpu_device(place.limit_bytes)
-    machine = machine_gpus()
-    first = place.gpus[0]
-    if first >= len(machine.gpus):
-        raise DeviceError(machine.sentence or f"This machine has no GPU {first}.")
-    gpu = machine.gpus[first]
+    gpu = elsewhere or _gpu_here(place.gpus[0])
     known = None
     with suppress(DeviceError):
         known = find_device(gpu.name or "")
     return device_of(gpu, known)
 
 
+def _gpu_here(number: int) -> Gpu:
+    machine = machine_gpus()
+    if number >= len(machine.gpus):
+        raise DeviceError(machine.sentence or f"This machine has no GPU {number}.")
+    return machine.gpus[number]
+
+
 def _uuids() -> list[str | None]:
     return [gpu.uuid for gpu in machine_gpus().gpus]
 
 
-def _answer(found: Found, guess: int, limit: int, gpus: int, options: Namespace, seconds: float) -> dict[str, Any]:
-    share = gpus * options.accumulate
+def _answer(found: Found, guess: int, limit: int, setup: Setup, options: Namespace, seconds: float) -> dict[str, Any]:
+    share = setup.shares
     return {
         "batch": found.batch * share,
         "per_gpu_batch": found.batch,
@@ -131,7 +143,7 @@ def _answer(found: Found, guess: int, limit: int, gpus: int, options: Namespace,
         "multiple": options.multiple,
         "margin": options.margin,
         "on": options.on,
-        "gpus": gpus,
+        "gpus": setup.gpus,
         "accumulate": options.accumulate,
         "precision": options.precision,
         "optimizer": options.optimizer,

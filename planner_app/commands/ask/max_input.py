@@ -13,12 +13,11 @@ from rich.text import Text
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
 from planner_app.commands.options.planner import DOES_NOT_FIT, add_verdict, planner_of
-from planner_app.commands.options.setup import add_device, add_setup, device_of, setup_of
+from planner_app.commands.options.setup import add_device, add_setup, add_sharding, device_of, setup_of
 from planner_app.core.estimate.largest_input import Tried
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.grow import growths, parse_growth
 from planner_app.errors import DeviceError, SetupError
-from planner_app.jobs.warm import WarmWorker
 from planner_app.planner.grow import Sensitivity, sensitivity
 from planner_app.planner.opening import describe_model
 from planner_app.units import format_bytes
@@ -29,6 +28,7 @@ HELP = "find the largest input that fits"
 def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser)
+    add_sharding(parser)
     add_device(parser)
     parser.add_argument(
         "--grow",
@@ -50,11 +50,13 @@ def run(options: Namespace) -> int:
         )
     with terminal.progress() as on_progress:
         planner = planner_of(options, on_progress)
-        inputs = describe_model(planner.model, options.model, dict(setup.sizes), on_progress).inputs
-        chosen = (parse_growth(options.grow, inputs, setup.sizes),) if options.grow else growths(inputs, setup.sizes)
-        if not chosen:
-            raise SetupError("No input of this model has a known size: set one, as in --set image=128,128,3.")
-        with WarmWorker() as worker:
+        with planner.workers.worker() as worker:
+            inputs = describe_model(planner.model, options.model, dict(setup.sizes), on_progress, worker=worker).inputs
+            chosen = (
+                (parse_growth(options.grow, inputs, setup.sizes),) if options.grow else growths(inputs, setup.sizes)
+            )
+            if not chosen:
+                raise SetupError("No input of this model has a known size: set one, as in --set image=128,128,3.")
             found = [
                 sensitivity(planner, setup, device, growth, worker=worker, sure=options.sure, on_progress=on_progress)
                 for growth in chosen

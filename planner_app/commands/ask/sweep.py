@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -11,12 +12,18 @@ from rich.text import Text
 
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
+from planner_app.commands.options.interrupt import interruptible
 from planner_app.commands.options.planner import add_verdict, planner_of
+from planner_app.commands.options.ray import add_address, tell
 from planner_app.commands.options.setup import add_setup, names, numbers, precisions, setup_of
+from planner_app.core.estimate.curve import per_gpu_batches
 from planner_app.core.estimate.verdict import Verdict
-from planner_app.core.model.setup import Setup
+from planner_app.core.model.setup import Setup, StepSetup
 from planner_app.files.devices.catalogue import find_device
-from planner_app.planner.planner import SweepPoint
+from planner_app.fleet.cluster import Cluster
+from planner_app.planner.fleet.tracing import trace_on
+from planner_app.planner.planner import Planner, SweepPoint
+from planner_app.planner.tracer import OnProgress
 from planner_app.reports.csv_rows import csv_text
 from planner_app.reports.dicts import sweep_row
 from planner_app.reports.verdict_text import STYLES
@@ -45,6 +52,7 @@ def add(parser: ArgumentParser) -> None:
         "--devices", type=names, default=("cpu",), metavar="NAME,...", help="GPUs, memory sizes or cpu (default)"
     )
     add_verdict(parser)
+    add_address(parser)
     arguments.add_json(parser)
     parser.add_argument("--csv", action="store_true", help="write CSV to standard output, for spreadsheets")
 
@@ -52,7 +60,10 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     devices = [find_device(name) for name in options.devices]
     with terminal.progress() as on_progress:
-        points = planner_of(options, on_progress).sweep(_setups(options), devices, on_progress=on_progress)
+        planner, setups = planner_of(options, on_progress), _setups(options)
+        if options.ray is not None:
+            _trace_on_cluster(options.ray, planner, per_gpu_batches(setups, devices), on_progress)
+        points = planner.sweep(setups, devices, on_progress=on_progress)
     rows = [_row(point, sure=options.sure) for point in points]
     if options.json:
         terminal.write_json({"rows": rows})
@@ -61,6 +72,11 @@ def run(options: Namespace) -> int:
     else:
         _show(rows, terminal.output())
     return 0
+
+
+def _trace_on_cluster(address: str, planner: Planner, steps: Iterable[StepSetup], on_progress: OnProgress) -> None:
+    with interruptible() as cancelled, Cluster(address) as cluster:
+        trace_on(cluster, planner.tracer, steps, on_note=tell, on_progress=on_progress, cancelled=cancelled)
 
 
 def _setups(options: Namespace) -> list[Setup]:

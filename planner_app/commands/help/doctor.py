@@ -3,6 +3,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from planner_app.reports.doctor_text import show, show_advice, show_comparison
 
 HELP = "diagnose a log that ends in out of memory, or inspect a running training"
 STANDARD_INPUT = "-"
+MOST_DIGITS = 10  # of a process' number
 
 
 def add(parser: ArgumentParser) -> None:
@@ -35,7 +37,8 @@ def add(parser: ArgumentParser) -> None:
         "logs",
         metavar="LOG",
         nargs="*",
-        help="a log, notebook or archive of logs; several are those of one run; - for standard input",
+        help="a log, notebook or archive of logs; several are those of one run; - for standard input; "
+        "the number of a process looks at it, as --pid does",
     )
     parser.add_argument("--model", metavar="MODEL", help=f"the model that was trained: {arguments.MODEL_HELP}")
     arguments.add_code(parser)
@@ -47,6 +50,8 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    if not options.pid and (pid := _process(options.logs)) is not None:
+        options.pid = pid
     if options.now or options.pid:
         return doctor_now.run(options)
     if not options.logs:
@@ -96,6 +101,13 @@ def _beside(
     if advice is not None and not options.json:
         show_advice(advice, terminal.output())
     return compared, advice
+
+
+def _process(logs: list[str]) -> int | None:
+    """Of `plimsoll doctor 4711`, unless a file is called so."""
+    if len(logs) != 1 or not (logs[0].isascii() and logs[0].isdecimal()) or Path(logs[0]).exists():
+        return None
+    return int(logs[0][:MOST_DIGITS]) or None
 
 
 def _read(paths: list[str], opened: Opened | None) -> Diagnosis:

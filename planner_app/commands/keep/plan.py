@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
 from planner_app.commands.options.planner import DOES_NOT_FIT, add_limit, add_verdict, limit_of, planner_of
-from planner_app.commands.options.setup import add_setup, positive, setup_of
+from planner_app.commands.options.setup import add_setup, add_sharding, positive, setup_of
 from planner_app.core.advise.loops import explain_shapes, shapes_of
 from planner_app.core.model.setup import Precision
 from planner_app.core.plan.cluster import parse_hosts
@@ -39,6 +39,7 @@ class _Schema(Action):
 def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser)
+    add_sharding(parser)
     parser.add_argument(
         "--device",
         action="append",

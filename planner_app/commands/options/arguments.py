@@ -1,6 +1,9 @@
 """Arguments that several commands share."""
 
+import os
 from argparse import ArgumentParser
+
+from planner_app.jobs import interpreter
 
 MODEL_HELP = "a .keras, .h5 or .json file, a SavedModel folder of Keras 2, or file.py:function (runs that code)"
 
@@ -25,7 +28,19 @@ def add_code(parser: ArgumentParser) -> None:
         metavar="FILE.py:FUNCTION",
         help="your function that returns one batch of training data (runs that code)",
     )
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        type=_for_workers,
+        help="a Python with the TensorFlow and Keras that the model is trained with; default: this one",
+    )
 
 
 def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
+
+
+def _for_workers(python: str) -> str:
+    """Whatever starts a worker looks there."""
+    os.environ[interpreter.VARIABLE] = python
+    return python

@@ -1,11 +1,17 @@
 """Arguments that say how to train: one setup, on one device."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
 
 from planner_app.core.hardware.device import Device
-from planner_app.core.model.setup import OWN, QUANTIZATIONS, Jit, Precision, Setup, parse_optimizer
+from planner_app.core.model.setup import OWN, QUANTIZATIONS, Backend, Jit, Precision, Setup, parse_optimizer
+from planner_app.core.sharding.mesh import ONE_GPU
 from planner_app.errors import SetupError
 from planner_app.files.devices.catalogue import find_device
+from planner_app.files.layouts import sharding
+from planner_app.units import count_of
+
+ANY_MESH = "any"
 
 
 def add_setup(
@@ -68,6 +74,26 @@ def add_setup(
     )
 
 
+def add_sharding(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--backend",
+        choices=[str(backend) for backend in Backend],
+        default=str(Backend.TENSORFLOW),
+        help="of Keras; default: tensorflow. jax is always compiled by XLA, and can share out weights over GPUs",
+    )
+    parser.add_argument(
+        "--mesh",
+        metavar="DATAxMODEL",
+        help="GPUs on JAX: shares of the batch and of the model, as in 2x4; max-batch compares all of --gpus with any",
+    )
+    parser.add_argument(
+        "--layout",
+        metavar="NAME",
+        help="where variables lie on the mesh: data (on every GPU), auto, own (the model's get_layout_map), fsdp (over "
+        "all GPUs), or a file of rules; default: auto with --mesh, else data",
+    )
+
+
 def add_sizes(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--set",
@@ -100,7 +126,27 @@ def setup_of(
         loss=options.loss,
         lora=options.lora,
         quantize=options.quantize,
+        **_sharding_of(options),
     )
+
+
+def _sharding_of(options: Namespace) -> dict[str, Any]:
+    given = {name: getattr(options, name, None) for name in ("mesh", "layout")}
+    backend = Backend(getattr(options, "backend", Backend.TENSORFLOW))
+    if backend is Backend.TENSORFLOW:
+        if any(given.values()):
+            name = next(name for name, value in given.items() if value)
+            raise SetupError(f"--{name} is for Keras on JAX: add --backend jax.")
+        return {}
+    return {"backend": backend, **sharding(given["mesh"], given["layout"])}
+
+
+def one_each(options: Namespace, gpus: int | None = None) -> Setup:
+    """The setup with one sample for each share of the batch: the least there is."""
+    gpus = gpus or options.gpus
+    mesh = _sharding_of(options).get("mesh")
+    replicas = gpus if mesh is None or mesh == ONE_GPU else mesh.data
+    return setup_of(options, batch=replicas * options.accumulate, gpus=gpus)
 
 
 def device_of(options: Namespace) -> Device:
@@ -141,9 +187,9 @@ def sizes_of(options: Namespace) -> tuple[tuple[str, tuple[int, ...]], ...]:
     for text in options.set:
         name, equals, numbers = text.partition("=")
         parts = [part.strip() for part in numbers.split(",") if part.strip()]
-        if not equals or not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        if not equals or not name or not all(map(count_of, parts)):
             raise SetupError(
                 f"--set {text}: expected an input and its size without the batch dimension, as in image=128,128,3."
             )
-        sizes.append((name, tuple(map(int, parts))))
+        sizes.append((name, tuple(map(count_of, parts))))
     return tuple(sizes)

@@ -1,4 +1,4 @@
-"""`plimsoll calibrate MODEL RESULT.json`: compare an estimate with a measurement, and calibrate later ones."""
+"""`plimsoll calibrate MODEL RESULT`: compare an estimate with what was measured, and calibrate later ones."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -16,8 +16,8 @@ from planner_app.core.measure.measurement import Measurement
 from planner_app.core.measure.sample import why_not_calibrating
 from planner_app.errors import PlannerError
 from planner_app.files.kept.calibrations import Calibrations
-from planner_app.files.kept.measurements import read_measurement
 from planner_app.planner.measuring.compare import calibrate_with, compare_with_estimate
+from planner_app.planner.measuring.training_runs import read_run
 from planner_app.planner.opening import check_model
 from planner_app.reports.comparison_table import show
 from planner_app.units import format_bytes
@@ -27,7 +27,12 @@ HELP = "compare estimates with measurements, and calibrate later estimates"
 
 def add(parser: ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", metavar="MODEL", help=arguments.MODEL_HELP)
-    parser.add_argument("results", nargs="*", metavar="RESULT.json", help="a file written by plimsoll measure -o")
+    parser.add_argument(
+        "results",
+        nargs="*",
+        metavar="RESULT",
+        help="a file written by plimsoll measure -o or plan.watch(), or the folder of a plimsoll run",
+    )
     arguments.add_code(parser)
     parser.add_argument("--compare", action="store_true", help="compare only, without changing calibrations")
     parser.add_argument("--list", action="store_true", help="list the calibrations")
@@ -52,7 +57,7 @@ def run(options: Namespace) -> int:
         told = "\n".join(map(sentence, taken)) or "Nothing to import."
         return _said(options, out, {"imported": [_as_json(each) for each in taken]}, told)
     if not options.model or not options.results:
-        raise PlannerError("Name a model and its measurement: plimsoll calibrate MODEL RESULT.json, or use --list.")
+        raise PlannerError("Name a model and its measurement: plimsoll calibrate MODEL RESULT, or use --list.")
     return _calibrate(store, options, out)
 
 
@@ -61,7 +66,7 @@ def _calibrate(store: Calibrations, options: Namespace, out: Console) -> int:
     with terminal.progress() as on_progress:
         model = check_model(options.model, options.custom, on_progress, trust=options.trust, data=options.data)
         for name in options.results:
-            measurement = read_measurement(Path(name))
+            measurement = read_run(Path(name))
             compared.append((measurement, compare_with_estimate(model, measurement, on_progress=on_progress)))
     useful = [each for each in compared if not options.compare and not why_not_calibrating(each[0])]
     changed = [calibrate_with(store, *each) for each in useful]
@@ -88,8 +93,7 @@ def _list(store: Calibrations, options: Namespace, out: Console) -> int:
             "No calibrations yet. Run plimsoll measure MODEL -o RESULT.json, then plimsoll calibrate MODEL RESULT.json."
         )
     for each in found:
-        jit = ", compiled by XLA" if each.xla else ""
-        out.print(Text(f"{each.device}, TensorFlow {each.tensorflow}, Keras {each.keras}{jit}", style="bold"))
+        out.print(Text(each.title, style="bold"))
         out.print(Text(f"  {sentence(each)}"))
         for sample in each.samples:
             peak = format_bytes(max(sample.measured_bytes))

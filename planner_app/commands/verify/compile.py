@@ -8,12 +8,20 @@ import msgspec
 
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
-from planner_app.commands.options.setup import add_setup, numbers, precisions, setup_of
+from planner_app.commands.options.interrupt import interruptible
+from planner_app.commands.options.ray import add_address, tell
+from planner_app.commands.options.setup import add_setup, add_sharding, numbers, precisions, setup_of
 from planner_app.core.compile.check import CompileCheck
+from planner_app.core.hardware.device import Device
+from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.setup import Setup
 from planner_app.files.devices.catalogue import find_device
-from planner_app.planner.compile import compile_checks
+from planner_app.fleet.cluster import Cluster
+from planner_app.planner.compile import OnProgress, compile_checks
+from planner_app.planner.fleet.tracing import compile_on
 from planner_app.planner.opening import check_model
 from planner_app.reports.compile_table import show
+from planner_app.reports.dicts import on_jax
 
 HELP = "compile the step for a GPU you don't own, and show its memory"
 DOES_NOT_FIT = 3
@@ -37,6 +45,8 @@ def add(parser: ArgumentParser) -> None:
         help="Keras dtype policies; default: float32",
     )
     add_setup(parser, batch=False, precision=False)
+    add_sharding(parser)
+    add_address(parser)
     arguments.add_json(parser)
 
 
@@ -50,13 +60,23 @@ def run(options: Namespace) -> int:
     ]
     with terminal.progress() as on_progress:
         model = check_model(options.model, options.custom, on_progress, trust=options.trust, data=options.data)
-        checks = list(compile_checks(model, setups, devices, on_progress))
+        if options.ray is None:
+            checks = list(compile_checks(model, setups, devices, on_progress))
+        else:
+            checks = _on_cluster(options.ray, model, setups, devices, on_progress)
     if options.json:
         seconds = round(time.monotonic() - started, 3)
         terminal.write_json({"checks": [as_json(check) for check in checks], "seconds": seconds})
     else:
         show(checks, terminal.output())
     return DOES_NOT_FIT if any(check.fits is False for check in checks) else 0
+
+
+def _on_cluster(
+    address: str, model: CheckedModel, setups: list[Setup], devices: list[Device], on_progress: OnProgress
+) -> list[CompileCheck]:
+    with interruptible() as cancelled, Cluster(address) as cluster:
+        return compile_on(cluster, model, setups, devices, on_note=tell, on_progress=on_progress, cancelled=cancelled)
 
 
 def as_json(check: CompileCheck) -> dict[str, Any]:
@@ -69,11 +89,13 @@ def as_json(check: CompileCheck) -> dict[str, Any]:
         "optimizer": str(setup.optimizer),
         "accumulate": setup.accumulate,
         "device": check.device,
+        **on_jax(setup),
         "total_bytes": check.total_bytes,
         "argument_bytes": compiled.argument_bytes,
         "output_bytes": compiled.output_bytes,
         "alias_bytes": compiled.alias_bytes,
         "temp_bytes": compiled.temp_bytes,
+        "travel_bytes": compiled.travel_bytes,
         "peak_bytes": compiled.peak_bytes,
         "capacity_bytes": check.capacity_bytes,
         "fits": check.fits,

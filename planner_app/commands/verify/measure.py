@@ -11,11 +11,12 @@ from planner_app.cli import INTERRUPTED
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
 from planner_app.commands.options.interrupt import interruptible
-from planner_app.commands.options.setup import add_setup, positive, setup_of
+from planner_app.commands.options.ray import add_ray, measuring, on_cluster
+from planner_app.commands.options.setup import add_setup, add_sharding, positive, setup_of
 from planner_app.core.measure.measurement import Measurement, Order, Place, parse_place
+from planner_app.core.model.setup import Backend
 from planner_app.errors import PlannerError, SetupError
 from planner_app.files.kept.measurements import check_writable, summary, write_measurement
-from planner_app.planner.measuring.measure import measure
 from planner_app.planner.opening import check_model
 from planner_app.reports.measure_table import show
 from planner_app.units import parse_bytes
@@ -28,7 +29,9 @@ ERROR = 1
 def add(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     add_setup(parser, gpus=False)
+    add_sharding(parser)
     add_place(parser)
+    add_ray(parser)
     parser.add_argument(
         "--steps", type=positive, metavar="N", help="steps in each process; default: 5, or 50 to find leaks"
     )
@@ -77,7 +80,8 @@ def order_of(options: Namespace, place: Place, gpus: int) -> Order:
     """A limit on the CPU imitates a GPU: kernels then run in the GPU's order, if possible."""
     if options.inline and options.threads:
         raise SetupError("--inline and --threads can't be combined: choose one of them.")
-    several = gpus > 1 or bool(getattr(options, "fits", 0)) or options.jit == "on"
+    whole = options.jit == "on" or options.backend == Backend.JAX
+    several = gpus > 1 or bool(getattr(options, "fits", 0)) or whole
     stands_in = place.limit_bytes is not None and not place.on_gpu and not several
     return Order.INLINE if options.inline or (stands_in and not options.threads) else Order.ORDINARY
 
@@ -108,8 +112,8 @@ def run(options: Namespace) -> int:
         with suppress(PlannerError):  # a full disk is reported at the end, after the results
             keep(part)
 
-    with interruptible() as cancelled, terminal.progress() as on_progress:
-        result = measure(
+    with interruptible() as cancelled, terminal.progress() as on_progress, on_cluster(options) as where:
+        result = measuring(where)(
             check_model(options.model, options.custom, on_progress, cancelled, trust=options.trust, data=options.data),
             setup,
             place,

@@ -1,6 +1,8 @@
 """`plimsoll selftest --on gpu:0`: small models through estimate and measurement; a page, and a file that calibrates."""
 
+import threading
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -10,10 +12,15 @@ from rich.text import Text
 from planner_app.commands import terminal
 from planner_app.commands.options import arguments
 from planner_app.commands.options.interrupt import interruptible
+from planner_app.commands.options.ray import add_ray, tell
+from planner_app.core.measure.calibration import Calibration
 from planner_app.core.measure.measurement import parse_place
 from planner_app.core.measure.selftest import Check, SelfTest
 from planner_app.errors import SetupError
 from planner_app.files.kept.selftests import write_page, write_selftest
+from planner_app.fleet.cluster import Cluster
+from planner_app.jobs.protocol import Progress
+from planner_app.planner.fleet.nodes import selftest_of_kind
 from planner_app.planner.measuring.selftest import MINUTES, selftest
 from planner_app.reports.html.selftest_page import selftest_page
 from planner_app.units import format_bytes
@@ -23,6 +30,7 @@ HELP = "try a GPU that is new to you: how far off estimates are on it, and by wh
 
 def add(parser: ArgumentParser) -> None:
     parser.add_argument("--on", default="cpu", metavar="PLACE", help="gpu:0, or cpu (default): the GPUs' allocator")
+    add_ray(parser)
     parser.add_argument("--minutes", type=float, default=MINUTES, metavar="N", help="time to take; default 10")
     parser.add_argument(
         "-o",
@@ -40,9 +48,7 @@ def run(options: Namespace) -> int:
     path = Path(options.output)
     page = path.with_suffix(".html")
     with interruptible() as cancelled, terminal.progress() as on_progress:
-        found, calibrations = selftest(
-            parse_place(options.on), minutes=options.minutes, on_progress=on_progress, cancelled=cancelled
-        )
+        found, calibrations = _tested(options, on_progress, cancelled)
     write_selftest(path, found, calibrations)
     write_page(page, selftest_page(found).encode())
     if options.json:
@@ -53,6 +59,25 @@ def run(options: Namespace) -> int:
             Text(f"Wrote {path} and {page}. plimsoll calibrate --import {path} calibrates later estimates with it.")
         )
     return 0
+
+
+def _tested(
+    options: Namespace, on_progress: Callable[[Progress], None], cancelled: threading.Event
+) -> tuple[SelfTest, tuple[Calibration, ...]]:
+    place = parse_place(options.on)
+    if options.ray is None:
+        return selftest(place, minutes=options.minutes, on_progress=on_progress, cancelled=cancelled)
+    with Cluster(options.ray) as cluster:
+        there = selftest_of_kind(
+            cluster,
+            options.kind,
+            gpus=len(place.gpus),
+            minutes=options.minutes,
+            on_note=tell,
+            on_progress=on_progress,
+            cancelled=cancelled,
+        )
+    return there.result, there.calibrations
 
 
 def _show(found: SelfTest) -> None:

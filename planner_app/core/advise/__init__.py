@@ -77,7 +77,7 @@ class _Advising:
         batch = self.request.setup.per_gpu_batch
         need = self.scales.need(self.request.setup)
         memory = need.memory
-        moment = snapshot(memory.trace, memory.buffers(batch), batch, memory.point(batch).peak.move)
+        moment = snapshot(memory.trace_at(batch), memory.buffers(batch), batch, memory.point(batch).peak.move)
         singles = candidates(self.request, self.base, moment.held)
         for tier in sorted({candidate.tier for candidate in singles}):
             if len(self.ways) < ENOUGH and not self.missing:

@@ -7,7 +7,9 @@ from planner_app.core.advise.remat import activations_pay, paying_layers
 from planner_app.core.advise.values import AdviceRequest, Change, Cost
 from planner_app.core.estimate.breakdown import Held, Term
 from planner_app.core.estimate.estimate import Estimate
-from planner_app.core.model.setup import OWN, Jit, Optimizer, Precision, Setup
+from planner_app.core.model.setup import OWN, Backend, Jit, Optimizer, Precision, Setup
+from planner_app.core.sharding.layout import Layout, LayoutName
+from planner_app.core.sharding.mesh import Mesh
 
 STATE_WORTH_CHANGING = 0.05  # of the peak
 ACTIVATIONS_WORTH_SHRINKING = 0.3
@@ -15,6 +17,7 @@ SHRUNK = ((3, 4), (1, 2))  # of each side of an image, or of a sequence
 ROUNDED_TO = 16  # convolutional networks halve their input four times or more
 SMALLEST_SIDE = 32
 LORA_RANK = 8
+SHARDED_OVER = (2, 4, 8)  # GPUs, as machines have them
 ADAPTED = frozenset({"Dense", "EinsumDense", "MultiHeadAttention", "GroupedQueryAttention", "Embedding"})
 STATEFUL = frozenset("adam adamw adamax nadam adadelta adafactor ftrl lamb schedulefreeadamw lion rmsprop".split())
 HALVES = {
@@ -49,13 +52,15 @@ def candidates(request: AdviceRequest, base: Estimate, held: Iterable[Held]) -> 
         *_freeze(base),
         *_input(request, base),
         *_gpus(request),
+        *_sharded(request, base),
     ]
     return sorted(found, key=lambda each: (each.tier, each.change.cost))
 
 
 def _accumulate(request: AdviceRequest) -> Iterator[Candidate]:
     # Keras 3 raises under tf.distribute ("merge_call called while defining a new graph").
-    if request.setup.gpus > 1 or request.setup.batch < 2 * request.setup.accumulate:
+    mirrored = request.setup.gpus > 1 and request.setup.backend is Backend.TENSORFLOW
+    if mirrored or request.setup.batch < 2 * request.setup.accumulate:
         return
     yield Candidate(
         accumulation(request.setup), lambda setup: replace(setup, accumulate=max(setup.accumulate, 2)), True
@@ -74,7 +79,7 @@ def accumulation(setup: Setup) -> Change:
 
 
 def _xla(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
-    if not request.device.cuda:
+    if not request.device.cuda or request.setup.backend is Backend.JAX:
         return
     on = not base.xla
     yield Candidate(
@@ -249,7 +254,8 @@ def shrunk(shape: tuple[int, ...], over: int, under: int) -> tuple[int, ...]:
 
 def _gpus(request: AdviceRequest) -> Iterator[Candidate]:
     setup = request.setup
-    if not request.device.cuda or setup.accumulate > 1 or setup.batch < 2 * setup.gpus:
+    mirrors = request.device.cuda and setup.backend is Backend.TENSORFLOW
+    if not mirrors or setup.accumulate > 1 or setup.batch < 2 * setup.gpus:
         return
     gpus = setup.gpus * 2
     yield Candidate(
@@ -260,6 +266,30 @@ def _gpus(request: AdviceRequest) -> Iterator[Candidate]:
             "Memory does not pool: each GPU holds all weights and its own share of the batch, and XLA is off.",
         ),
         lambda one: replace(one, gpus=gpus),
+        tier=1,
+    )
+
+
+def _sharded(request: AdviceRequest, base: Estimate) -> Iterator[Candidate]:
+    """The weights too are shared out, over the fewest GPUs on which a share of everything would fit."""
+    setup, room = request.setup, base.capacity_bytes
+    counts = [gpus for gpus in SHARDED_OVER if gpus > setup.gpus and not setup.batch % (gpus * setup.accumulate)]
+    if not request.jax or not request.device.cuda or room is None or not counts:
+        return
+    alone = base.peak_bytes * setup.gpus
+    mesh = Mesh(next((gpus for gpus in counts if alone <= gpus * room), counts[-1]))
+    yield Candidate(
+        Change(
+            Cost.SHARDING,
+            f"Share out weights, optimizer state and batch over {mesh.gpus} GPUs with Keras on JAX",
+            (
+                f"# plimsoll plan MODEL --backend jax --mesh {mesh} --layout {LayoutName.FSDP} ... -o it.plan.json",
+                'plan = load_plan("it.plan.json")  # before Keras',
+                "with plan.scope(): model = build_model(); model.compile(...)",
+            ),
+            "Weights travel between the GPUs in every step; max-batch --backend jax --mesh any compares layouts.",
+        ),
+        lambda one: one.on_mesh(mesh, Layout(LayoutName.FSDP)).with_batch(one.batch),
         tier=1,
     )
 

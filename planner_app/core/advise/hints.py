@@ -6,7 +6,7 @@ from planner_app.core.advise.loops import Loop, explain_loop
 from planner_app.core.advise.values import AdviceRequest, Hint
 from planner_app.core.estimate.breakdown import Term
 from planner_app.core.estimate.estimate import Estimate, LayerMemory
-from planner_app.core.model.setup import OWN, Setup
+from planner_app.core.model.setup import OWN, Backend, Setup
 from planner_app.units import format_bytes
 
 DOMINATES = 0.25  # of the peak: a layer's weights, gradients and optimizer state together
@@ -17,11 +17,17 @@ STATIC = ("weights_bytes", "gradients_bytes", "optimizer_bytes")
 def hints(request: AdviceRequest, base: Estimate) -> Iterator[Hint]:
     yield from _embeddings(request.setup, base)
     yield from _convolutions(base)
-    if request.device.cuda:
+    if request.setup.backend is Backend.JAX:
+        yield Hint(
+            "Several GPUs can share the weights and the optimizer's state on JAX: compare meshes and layouts in the "
+            "Sharding panel, or with max-batch --backend jax --mesh any."
+        )
+    elif request.device.cuda:
         yield from _allocator(base)
         yield Hint(
             "The memory of several GPUs does not add up: each holds the whole model, and only the batch is divided. A "
-            "model that does not fit at batch 1 does not fit on any number of them."
+            "model that does not fit at batch 1 does not fit on any number of them. With Keras on JAX they can share "
+            "the weights: max-batch --backend jax --gpus 4 --mesh any."
         )
 
 

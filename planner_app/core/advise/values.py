@@ -24,6 +24,7 @@ class Cost(IntEnum):
     FREEZE = 11
     INPUT = 13
     GPUS = 15
+    SHARDING = 16
     DEVICE = 17
 
 
@@ -35,6 +36,7 @@ class AdviceRequest:
         limit_bytes: What the allocator may take; None for what TensorFlow gets of the device.
         devices: Larger devices to consider too.
         inputs: The model's inputs by name, with their sizes without the batch: unknown ones left out.
+        jax: Whether steps can be traced on JAX, where GPUs share out the weights.
     """
 
     setup: Setup
@@ -42,6 +44,7 @@ class AdviceRequest:
     limit_bytes: int | None = None
     devices: tuple[Device, ...] = ()
     inputs: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    jax: bool = False
 
 
 @dataclass(frozen=True, slots=True)

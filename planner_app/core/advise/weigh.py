@@ -82,7 +82,7 @@ class Scales:
 
     def _smaller(self, setup: Setup, device: Device | None) -> tuple[Setup, int | None]:
         """The largest batch that is sure to fit, else the largest that is tight; and the largest counting tight."""
-        share = setup.gpus * setup.accumulate
+        share = setup.shares
         need = self.need(setup, device)
         largest, sure = need.largest(), need.largest(sure=True)
         if largest is None or sure is None:
@@ -100,6 +100,7 @@ class Scales:
             self._work(setup),
             device,
             setup.precision,
+            xla=setup.step(device.target).xla,
             batch=setup.batch,
             per_gpu_batch=setup.per_gpu_batch,
             gpus=setup.gpus,

@@ -17,6 +17,8 @@ MOST_FOR_LARGEST = 14  # compilations; four are enough for most models
 EXACT_UP_TO = 1000  # above, the next batch that was compiled and does not fit may be a thousandth away
 MOST_FOR_CHART = 6
 SURE_ENOUGH = 0.125  # the width of a band, as a share of the figure, that is not worth another compilation
+LONGEST_PIECE = 4  # times the batch at its beginning
+FURTHEST_OCTAVES = 3.0  # from what was compiled to what is compiled next: a batch of one tells nothing of a thousand
 SMALLEST_SHARE = 0.02  # of the chart's height: what is lower than this nobody can tell apart there
 
 
@@ -55,17 +57,28 @@ def next_for_largest(line: Line, model: ModelLevel, capacity_bytes: int) -> int 
 
 
 def next_for_chart(line: Line, model: ModelLevel, top_bytes: int, most: int = MOST_FOR_CHART) -> int | None:
-    """Of the powers of two up to `top_bytes`, the one that the line is least sure of; None once it is sure enough."""
+    """Of the powers of two up to `top_bytes`, the one that the line is least sure of; None once it is sure enough.
+
+    The largest comes first: that is where capacities lie.
+    """
     if len(line.anchors) >= most:
         return None
     seen: list[tuple[float, int]] = []
     batch = 1
     while batch <= FURTHEST_BATCH and (level := line.level(batch, model)).peak_bytes <= top_bytes:
-        if level.peak_bytes >= SMALLEST_SHARE * top_bytes:
+        if level.peak_bytes >= SMALLEST_SHARE * top_bytes and line.octaves_to(batch) <= FURTHEST_OCTAVES:
             seen.append((_doubt(level), batch))
         batch *= 2
-    doubt, least_sure = max(seen, default=(0.0, 0))  # of equals the largest: that is where capacities lie
-    return least_sure if doubt > SURE_ENOUGH else None
+    if not line.anchors:
+        return max((batch for _, batch in seen), default=None)
+    doubt, least_sure = max(seen, default=(0.0, 0))  # of equals the largest
+    return least_sure if doubt > SURE_ENOUGH else _inside_last_piece(line)
+
+
+def _inside_last_piece(line: Line) -> int | None:
+    """A batch where the piece with the largest batches is long enough to hide that it is broken."""
+    ends = [each.batch for each in line.anchors[-2:]]
+    return ends[1] // 2 if len(ends) == 2 and ends[1] > LONGEST_PIECE * ends[0] else None
 
 
 def is_open(level: Level, capacity_bytes: int) -> bool:

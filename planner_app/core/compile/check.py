@@ -19,10 +19,11 @@ class Program:
     """A training step as XLA gets it.
 
     Attributes:
-        hlo: Its text, compressed (zlib).
+        hlo: Its text, compressed (zlib): HLO of TensorFlow's, StableHLO of JAX'.
         digest: Of the text; nothing of the machine or the process it was made in is in it.
         layers: The layer behind each operation that the program names.
         versions: Of the libraries that made it and of those that will compile it.
+        partitions: GPUs that JAX has lowered it for; 0 for a program of TensorFlow's.
     """
 
     hlo: bytes
@@ -30,6 +31,7 @@ class Program:
     layers: Mapping[str, str]
     versions: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    partitions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Compiled:
         peak_bytes: Most bytes alive in that block at one moment; what is left of it is gaps.
         buffers: The largest ones alive at that moment, largest first.
         seconds: How long the compiler took.
+        travel_bytes: What one GPU sends to the others in a step.
     """
 
     argument_bytes: int
@@ -70,6 +73,7 @@ class Compiled:
     peak_bytes: int
     buffers: tuple[Buffer, ...] = ()
     seconds: float = 0.0
+    travel_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:

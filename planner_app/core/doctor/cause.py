@@ -14,12 +14,16 @@ STEPS_THAT_SHOW_THE_PEAK = 3
 FITS_THAT_PILE_UP = 3
 # Where less of the limit lay free, in pieces, the step was near its end anyway: a shortage.
 FREE_SHARE = 0.2
+# PyTorch always reserves a little more than it uses: a smaller idle share of the device explains nothing.
+IDLE_SHARE = 0.03
 # A device of which TensorFlow was given less than this share of what it should get is shared with somebody.
 SHARED_BELOW = 0.8
 # Other processes that hold more than this share of a device are worth naming as the cause.
 OTHERS_SHARE = 0.25
 # An allocator of a GPU that may take less than this was given what others left, or was limited by its user.
-LITTLE_BYTES = 256 << 20
+LITTLE_BYTES = 512 << 20
+# Any GPU that trains has more than this: an allocator that gets nothing for less found it full.
+SMALLEST_GPU_BYTES = 1 << 30
 # No GPU on sale in 2026 has more.
 LARGEST_GPU_BYTES = 432 << 30
 HOST_ALLOCATORS = ("cpu", "mklcpu", "mkl_cpu", "cuda_host_bfc", "gpu_host_bfc", "cpu_bfc", "xla_cpu")
@@ -36,6 +40,8 @@ class Cause(NamedTuple):
 def cause_of(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | None) -> Cause:
     if report.allocator in HOST_ALLOCATORS:
         return Cause(Kind.HOST)
+    if report.on_host and seen.refused and not seen.progress.steps:  # JAX asks the driver for 75 % at once
+        return Cause(Kind.OTHER_PROCESS, Sure.LIKELY, refused_by_driver=True)
     if report.on_host and not seen.devices and report.allocator == "":
         return Cause(Kind.HOST, Sure.LIKELY)
     if report.sign == "crowded":
@@ -48,10 +54,13 @@ def cause_of(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | 
         return Cause(Kind.XLA)
     if (shared := _shared(report, numbers, seen, capacity)) is not None:
         return Cause(Kind.OTHER_PROCESS, shared)
-    if report.requested and report.requested > LARGEST_GPU_BYTES:
+    wanted = report.requested or numbers.wanted_bytes
+    if wanted and wanted > LARGEST_GPU_BYTES:
         return Cause(Kind.TOO_LARGE)
-    if numbers.limit_bytes and report.requested and report.requested > numbers.limit_bytes:
+    if numbers.limit_bytes and wanted and wanted > numbers.limit_bytes:
         return Cause(Kind.XLA if report.xla else Kind.COPIED_ARRAY if _whole_array(report) else Kind.TOO_LARGE)
+    if report.nothing_taken and wanted and wanted < SMALLEST_GPU_BYTES:
+        return Cause(Kind.OTHER_PROCESS, Sure.LIKELY, refused_by_driver=True)
     if _refused_by_driver(report, numbers, seen):
         much = (numbers.available_bytes or 0) > (
             numbers.limit_bytes or 0
@@ -73,7 +82,7 @@ def _of_pytorch(report: Report, seen: Seen) -> Cause:
     others = others_bytes(report, seen) or 0
     if total and others > total * OTHERS_SHARE and wanted <= free + others:
         return Cause(Kind.OTHER_PROCESS, Sure.CERTAIN if seen.processes else Sure.LIKELY)
-    if report.idle_bytes and wanted and report.idle_bytes >= wanted:
+    if report.idle_bytes and 0 < wanted <= report.idle_bytes and report.idle_bytes >= total * IDLE_SHARE:
         return Cause(Kind.FRAGMENTED, Sure.LIKELY)
     return Cause(Kind.SHORTAGE)
 
@@ -91,6 +100,8 @@ def _refused_by_driver(report: Report, numbers: Figures, seen: Seen) -> bool:
     if report.cuda_free is not None and report.cuda_total:
         others = others_bytes(report, seen) or 0
         return others > report.cuda_total * OTHERS_SHARE and (report.requested or 0) <= report.cuda_total
+    if report.refused and report.sign == "ran_out" and numbers.available_bytes is None:
+        return True
     return bool(report.requested and numbers.available_bytes and report.requested <= numbers.available_bytes)
 
 
@@ -103,7 +114,8 @@ def _shared(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | N
     for device in seen.devices:
         if device.device in (report.device, "") or len(seen.devices) == 1:
             expected = (capacity(device.name) if capacity else None) or total_bytes(report, seen)
-            return Sure.LIKELY if expected is not None and device.limit_bytes < expected * SHARED_BELOW else None
+            shared = device.limit_bytes < (LITTLE_BYTES if expected is None else expected * SHARED_BELOW)
+            return Sure.LIKELY if shared else None
     limit = numbers.limit_bytes
     on_gpu = report.device.startswith("GPU") and not report.allocator.startswith("gpu_async")
     return Sure.LIKELY if on_gpu and limit is not None and 0 < limit < LITTLE_BYTES else None

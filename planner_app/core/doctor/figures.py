@@ -13,6 +13,8 @@ _ITEM_BYTES = {
     **dict.fromkeys("bool int8 uint8 qint8 quint8 float8_e5m2 float8_e4m3fn pred s8 u8".split(), 1),
     **dict.fromkeys("complex128 c128".split(), 16),
 }
+# A dump whose chunks add up to less than its own sum lost its beginning.
+WHOLE_SHARE = 0.98
 # 2.21 writes gigabytes with two decimals: a sum of such numbers is off by as much as this share.
 HUMAN_SHARE = 100
 
@@ -41,10 +43,13 @@ class Figures:
 def figures(report: Report, seen: Seen) -> Figures:
     limit = report.stats.get("Limit") or report.limit or _announced(report, seen)
     in_use = _in_use(report, limit)
+    if limit is not None and in_use is not None and in_use > limit:  # cudaMallocAsync keeps to no limit of its own
+        limit = report.cuda_total
     free = None if limit is None or in_use is None else max(limit - in_use, 0)
-    largest = max(report.largest_free, report.available or 0) if report.used_sum else None
+    whole = bool(report.used_sum) and report.used_sum >= WHOLE_SHARE * (_said(report) or 0)
+    largest = max(report.largest_free, report.available or 0) if whole else None
     wanted = report.requested or _tensor_bytes(report)
-    tolerance = 0 if report.used_sum else (free or 0) // HUMAN_SHARE
+    tolerance = 0 if whole else (free or 0) // HUMAN_SHARE
     fragmented = (
         wanted is not None
         and free is not None
@@ -60,18 +65,22 @@ def figures(report: Report, seen: Seen) -> Figures:
         largest_bytes=largest,
         fragmented=fragmented,
         wanted_bytes=wanted,
-        reusable_bytes=report.free_sum if report.used_sum else None,
+        reusable_bytes=report.free_sum if whole else None,
     )
 
 
 def _in_use(report: Report, limit: int | None) -> int | None:
     exact = report.used_sum or sum(size * count for size, count in report.by_size.items())
-    if exact:
+    said = _said(report)
+    if exact and exact >= WHOLE_SHARE * (said or 0):
         return exact
-    said = report.stats.get("InUse", report.in_use)
     if said is None and report.occupancy and limit:
         return limit * (100 - report.occupancy.count("_")) // 100
     return said
+
+
+def _said(report: Report) -> int | None:
+    return report.stats.get("InUse", report.in_use)
 
 
 def _announced(report: Report, seen: Seen) -> int | None:

@@ -2,6 +2,7 @@
 
 from planner_app.core.doctor.diagnosis import Finding
 from planner_app.core.doctor.log.seen import Evidence, Seen
+from planner_app.core.doctor.primary import recovered
 from planner_app.core.doctor.signs import BY_NAME
 from planner_app.units import format_bytes
 
@@ -59,7 +60,7 @@ def notes(seen: Seen, *, failed: bool, told: bool = False) -> tuple[Finding, ...
                 _kept(seen, "versions"),
             )
         )
-    if not failed and seen.counts["exhausted"]:
+    if not failed and seen.counts["exhausted"] and not seen.counts["tried"]:
         found.append(
             Finding(
                 "Something was exhausted, but the lines that say what are missing: give the whole log, from the first "
@@ -93,20 +94,27 @@ def notes(seen: Seen, *, failed: bool, told: bool = False) -> tuple[Finding, ...
 
 def harmless(seen: Seen) -> tuple[str, tuple[Evidence, ...]] | None:
     """The verdict on a log that holds warnings about memory and no failure."""
-    recovered = [report for report in seen.reports if report.sign in BY_NAME and BY_NAME[report.sign].recovers]
-    if recovered and seen.went_on:
+    refused = [report for report in seen.reports if report.sign in BY_NAME and BY_NAME[report.sign].recovers]
+    if refused and seen.went_on:
         return (
             "Nothing failed: the driver refused a request for memory, and the program went on with less.",
-            tuple(recovered[0].evidence),
+            tuple(refused[0].evidence),
         )
+    if caught := [report for report in seen.reports if recovered(report, seen)]:
+        return (
+            f"Memory ran out at line {caught[-1].line}, and the training went on behind it, probably with a smaller "
+            "batch: no error ended it.",
+            tuple(caught[-1].evidence),
+        )
+    nothing = "No memory ran out" if seen.last_error is not None else "Nothing failed"
     if seen.workspace:
         return (
-            "Nothing failed: TensorFlow only warns that a kernel got less scratch memory than it would have liked.",
+            f"{nothing}: TensorFlow only warns that a kernel got less scratch memory than it would have liked.",
             _kept(seen, "workspace"),
         )
     if seen.refused:
         return (
-            f"Nothing failed: the driver refused a region of {format_bytes(max(seen.refused))}, and TensorFlow took a "
+            f"{nothing}: the driver refused a region of {format_bytes(max(seen.refused))}, and TensorFlow took a "
             "smaller one.",
             _kept(seen, "refused"),
         )

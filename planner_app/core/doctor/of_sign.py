@@ -7,15 +7,21 @@ from planner_app.core.doctor.log.matching import Found, bytes_of
 from planner_app.core.doctor.log.seen import Evidence, Report, Seen
 from planner_app.core.doctor.notes import notes
 from planner_app.core.doctor.signs import BY_NAME, Sign
-from planner_app.core.doctor.signs.device import DEVICE_SIGNS
+from planner_app.core.doctor.signs.device import DEVICE_SIGNS, GROWTH, KERAS_ONLY, LIMIT, NO_XLA
+from planner_app.core.doctor.signs.host import PIPELINE
 from planner_app.core.doctor.signs.sign import told
 from planner_app.units import format_bytes
 
 # A library that could not start although this much was free did not fail for want of memory.
 PLENTY_BYTES, PLENTY_SHARE = 1 << 30, 0.1
 _ON_DEVICE = frozenset(sign.name for sign in DEVICE_SIGNS)
+OF_TENSORFLOW = (PIPELINE, GROWTH, LIMIT, NO_XLA)
 _KILLED = ("killed", "exit_code", "kernel_restarted", "worker_lost")
 LARGE = "Warnings of large allocations on the machine stand in the log, too."
+NOT_BY_LIMIT = (
+    "Docker did not see its memory limit kill the container (OOMKilled is false): somebody stopped it, or the kernel "
+    "killed it because the whole machine ran out."
+)
 VERSION = (
     "Not memory: cuDNN could not start because another version is installed than the program was built with.",
     "Install the cuDNN that this TensorFlow names: pip install tensorflow[and-cuda] brings it along.",
@@ -25,10 +31,9 @@ VERSION = (
 def of_sign(report: Report, seen: Seen, others: tuple[Other, ...], more: int) -> Diagnosis:
     sign = BY_NAME[report.sign]
     found: Found = report.told
-    jax = bool(seen.notes.get("jax"))
     trained = bool(seen.devices or seen.progress.fits or seen.progress.steps or seen.notes.get("program"))
     progress = report.progress or seen.progress
-    kind, sure = _weighed(sign, trained, bool(seen.notes.get("host_warning")))
+    kind, sure = _weighed(sign, trained, bool(seen.notes.get("host_warning") or seen.notes.get("buffer_filled")))
     if kind is Kind.LIBRARIES and seen.refused:
         sure = Sure.CERTAIN  # the driver itself said that nothing was left
     diagnosis = Diagnosis(
@@ -39,12 +44,13 @@ def of_sign(report: Report, seen: Seen, others: tuple[Other, ...], more: int) ->
             *_so_far(progress.steps),
             *((LARGE,) if kind is Kind.HOST and sure is Sure.LIKELY and seen.notes.get("host_warning") else ()),
             *told(sign.means, found),
+            *((NOT_BY_LIMIT,) if kind is Kind.KILLED and seen.notes.get("not_oom_killed") else ()),
             *_free(report),
         ),
-        remedies=told(sign.do_jax if jax and sign.do_jax else sign.do, found),
+        remedies=_remedies(sign, found, seen),
         question=sign.asks,
         evidence=_evidence(report, seen, kind),
-        framework=str(Framework.JAX) if jax else str(Framework.TENSORFLOW) if trained else "",
+        framework=str(_framework(seen, trained) or ""),
         device=_device(report, seen, kind),
         device_name=seen.devices[0].name if len(seen.devices) == 1 and sign.name in _ON_DEVICE else "",
         rank=report.rank,
@@ -106,6 +112,24 @@ def _library(diagnosis: Diagnosis, report: Report, seen: Seen) -> Diagnosis:
         f"{format_bytes(free)} of {format_bytes(total)} were free.",
         why=diagnosis.why[:1],
     )
+
+
+def _framework(seen: Seen, trained: bool) -> Framework | None:
+    if seen.of_jax:
+        return Framework.JAX
+    if seen.of_pytorch:
+        return Framework.PYTORCH
+    return Framework.TENSORFLOW if trained else None
+
+
+def _remedies(sign: Sign, found: Found, seen: Seen) -> tuple[str, ...]:
+    remedies = told(sign.do_jax if seen.of_jax and sign.do_jax else sign.do, found)
+    if seen.of_jax:
+        return tuple(remedy for remedy in remedies if remedy != PIPELINE)
+    if seen.of_pytorch:
+        others = tuple(remedy for remedy in remedies if remedy not in OF_TENSORFLOW)
+        return (*others, KERAS_ONLY) if sign.name in _ON_DEVICE else others
+    return remedies
 
 
 def _so_far(steps: int) -> tuple[str, ...]:

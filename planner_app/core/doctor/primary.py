@@ -17,6 +17,8 @@ def primary(seen: Seen) -> Report | None:
     weight, _, best = min(found, key=lambda each: each[:2], default=(_POSSIBLE + 1, 0, None))
     if best is not None and best.sign == "kernel_killed":
         best = next((report for report in seen.reports if report.sign == "container_killed"), best)
+    if best is not None and best.sign in ("xla", "ran_out") and (unified := _unified(best, seen)) is not None:
+        return unified
     if weight > _PROVEN and (crowded := _crowded(seen)) is not None:
         return crowded
     if weight > _LIKELY and (refused := _refused(seen)) is not None:
@@ -28,7 +30,7 @@ def _weight(report: Report, seen: Seen) -> int | None:
     """None for what the run recovered from."""
     sign = BY_NAME.get(report.sign)
     if sign is None:
-        return _PROVEN
+        return None if recovered(report, seen) else _PROVEN
     if sign.recovers and seen.progress_line > report.last_line and seen.went_on:
         return None
     if sign.kind is Kind.OTHER_ERROR:
@@ -38,6 +40,22 @@ def _weight(report: Report, seen: Seen) -> int | None:
     if sign.kind is Kind.UNKNOWN:
         return _UNKNOWN
     return _PROVEN if sign.sure is Sure.CERTAIN else _LIKELY
+
+
+def recovered(report: Report, seen: Seen) -> bool:
+    """Steps were made behind it, and nothing in the log ended in an error: a script that tried a smaller batch.
+
+    Of several processes one may fail while others go on.
+    """
+    before = report.progress.steps if report.progress is not None else 0
+    behind = seen.progress_line > report.last_line and seen.progress.steps > before
+    return behind and not report.rank and not seen.bad_line and not seen.notes.get("exhausted")
+
+
+def _unified(report: Report, seen: Seen) -> Report | None:
+    """XLA's own error follows from the refusal of as much unified memory."""
+    before = (each for each in seen.reports if each.sign == "unified" and each.line <= report.line)
+    return next((each for each in before if _weight(each, seen) is not None), None)
 
 
 def _crowded(seen: Seen) -> Report | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from planner_app.core.doctor.diagnosis import Framework, Kind
 from planner_app.core.doctor.sentences import PINNED, Told
-from planner_app.core.doctor.signs.device import LIMIT, LOOK, NOW
+from planner_app.core.doctor.signs.device import KERAS_ONLY, LIMIT, LOOK, NO_TRIALS, NOW
 from planner_app.core.doctor.signs.host import PIECES, PIPELINE
 from planner_app.core.estimate.breakdown import Term
 
@@ -17,11 +17,10 @@ OWN_PROCESS = "Run each training in a process of its own: a process that ends gi
 SAME_SHAPES = "Keep shapes the same from step to step: drop the last, smaller batch."
 ADVISE = "`plimsoll advise MODEL --batch N --device ...` works out which changes make it fit, and what they cost."
 SMALLER_BATCH = "Use a smaller batch, with gradient accumulation if the update must stay the same."
-WITHOUT_BATCH = (
-    "Make the input smaller: crops, patches, shorter sequences.",
-    'Keep fewer activations: mixed precision (keras.config.set_dtype_policy("mixed_bfloat16")), keras.RematScope.',
+FEWER_ACTIVATIONS = (
+    'Keep fewer activations: mixed precision (keras.config.set_dtype_policy("mixed_bfloat16")), keras.RematScope.'
 )
-KERAS_ONLY = "Estimates and advice of this program are for Keras models; of PyTorch it knows this message only."
+WITHOUT_BATCH = ("Make the input smaller: crops, patches, shorter sequences.", FEWER_ACTIVATIONS)
 BROADCAST = "Look for an array that became larger than meant: [n, 1] with [1, n] makes n x n numbers."
 GIB = 1 << 30
 
@@ -52,8 +51,11 @@ def of(told: Told) -> tuple[str, ...]:
                 "tf.data.Dataset.from_tensor_slices(...).batch(N).",
                 "Or hand out batches one by one, from a keras.utils.PyDataset or a generator.",
             )
+        case Kind.XLA if told.report.space:
+            return (*_of_batch(told), FEWER_ACTIVATIONS)
         case Kind.XLA:
             return (
+                *((NO_TRIALS,) if told.seen.autotuned else ()),
                 "Try compile(jit_compile=False): without XLA no single block of that size is needed.",
                 *(() if told.batch_is_one else ("Use a smaller batch; `plimsoll advise` compares both.",)),
             )
@@ -67,6 +69,9 @@ def _of_batch(told: Told) -> Iterator[str]:
         yield from WITHOUT_BATCH
     elif told.report.during:
         yield "Use a smaller batch there: validation_batch_size of fit(), batch_size of evaluate() and predict()."
+    elif told.epoch_had_ended:
+        yield "If it was validation, use a smaller batch there: validation_batch_size of fit()."
+        yield SMALLER_BATCH
     else:
         yield SMALLER_BATCH
 
@@ -79,14 +84,15 @@ def _of_too_large(told: Told) -> Iterator[str]:
             "so take far less."
         )
     yield "Split that layer or its input: no setting of the allocator can help."
-    if not told.place.layer:
+    shape = told.report.shape or ()
+    if not told.place.layer or (len(shape) == 2 and shape[0] == shape[1]):
         yield BROADCAST
     yield ADVISE
 
 
 def _of_host(told: Told) -> Iterator[str]:
     on_cpu = told.report.on_host or told.report.allocator not in PINNED
-    if on_cpu and told.report.made:
+    if on_cpu and (told.report.made == "weights" or (told.report.made and told.report.eager)):
         yield "The model's own variables do not fit: a smaller batch changes nothing."
     elif on_cpu and not told.batch_is_one:
         yield "On the CPU the step's own tensors lie in the machine's memory: a smaller batch takes less."
@@ -131,16 +137,22 @@ def _of_term(told: Told) -> str:
 
 
 def _of_jax(told: Told) -> Iterator[str]:
+    if told.seen.autotuned:
+        yield NO_TRIALS
     if told.kind is Kind.FRAGMENTED:
         yield "Let JAX take the memory at once (no XLA_PYTHON_CLIENT_PREALLOCATE=false): one region, fewer pieces."
     if told.kind is Kind.TOO_LARGE:
         yield BROADCAST
     if not told.batch_is_one:
         yield "Use a smaller batch, and add up gradients over several if the update must stay the same."
-    yield "jax.checkpoint (jax.remat) around blocks computes activations again instead of keeping them."
+    if told.seen.counts["keras_on_jax"]:
+        yield FEWER_ACTIVATIONS
+    else:
+        yield "jax.checkpoint (jax.remat) around blocks computes activations again instead of keeping them."
     if told.kind is Kind.TOO_LARGE:
         return
-    yield "donate_argnums for parameters and optimizer state lets the step write over them instead of copying."
+    if not told.seen.counts["keras_on_jax"]:
+        yield "donate_argnums for parameters and optimizer state lets the step write over them instead of copying."
     if not told.report.space and told.report.sign != "async_failed":
         yield "JAX takes 75 % of a GPU by default: XLA_PYTHON_CLIENT_MEM_FRACTION=.95, set before the import, is more."
 

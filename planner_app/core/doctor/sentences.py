@@ -31,9 +31,12 @@ class Told:
     refused_by_driver: bool = False
 
     @property
+    def wanted_bytes(self) -> int | None:
+        return self.report.requested or self.numbers.wanted_bytes
+
+    @property
     def wanted(self) -> str:
-        size = self.report.requested or self.numbers.wanted_bytes
-        return format_bytes(size) if size else "memory"
+        return format_bytes(self.wanted_bytes) if self.wanted_bytes else "memory"
 
     @property
     def who(self) -> str:
@@ -56,6 +59,11 @@ class Told:
         return bool(shape) and len(shape or ()) > 1 and of_samples and self.place.phase != "update"
 
     @property
+    def epoch_had_ended(self) -> bool:
+        """Every step of it: what ran was validation, or saving."""
+        return bool(self.progress.of) and self.progress.step >= self.progress.of
+
+    @property
     def batch_is_one(self) -> bool:
         if self.seen.batch is not None:
             return self.seen.batch == 1
@@ -66,7 +74,7 @@ class Told:
     def first_size_that_fits(self) -> int:
         """The largest first size at which the failed tensor alone fits the whole memory; 0 where none does."""
         shape, limit = self.report.shape, self.numbers.limit_bytes
-        wanted = self.report.requested or self.numbers.wanted_bytes
+        wanted = self.wanted_bytes
         if not self.depends_on_batch or not shape or shape[0] < 2 or not limit or not wanted:
             return 0
         return limit * shape[0] // wanted
@@ -145,7 +153,7 @@ def _host(told: Told) -> str:
         return (
             f"The machine gave no more memory for copies to and from the GPU (pinned memory; {told.wanted} asked for)."
         )
-    asked = f", when {told.wanted} were asked for" if told.report.requested or told.numbers.wanted_bytes else ""
+    asked = f", when {told.wanted} were asked for" if told.wanted_bytes else ""
     return f"The machine's own memory ran out, not a GPU's{asked}."
 
 
@@ -200,7 +208,7 @@ def _when(told: Told) -> list[str]:
         return [f"Training had run {_so_far(progress)}."] if progress.steps else []
     if during and told.kind is not Kind.LEAK:
         return [f"It failed in {during}, not in a training step: its batch may be larger than training's."]
-    if progress.of and progress.step >= progress.of and told.kind is not Kind.LEAK:
+    if told.epoch_had_ended and told.kind is not Kind.LEAK:
         return [
             "It failed when an epoch's last step had ended: in validation, whose batch may be larger, or in saving."
         ]
@@ -253,7 +261,7 @@ def _what(told: Told) -> list[str]:
         lines.append(f"The tensor is {sizes}{kind}.")
         if told.batch_is_one and told.kind.on_device:
             lines.append("The batch, mostly the first size, is 1 already: a smaller batch is not possible.")
-    if told.numbers.in_use_bytes is None and _small(report) and told.kind in (Kind.SHORTAGE, Kind.XLA):
+    if told.numbers.in_use_bytes is None and _small(told) and told.kind in (Kind.SHORTAGE, Kind.XLA):
         lines.append(
             f"A request of only {told.wanted} fails where memory was full before it: by this process's own tensors, or "
             "by another process."
@@ -280,14 +288,16 @@ def _cause(told: Told) -> list[str]:
             return [
                 "Arrays given to fit(), predict() or tf.constant() are copied whole to the device that is in scope."
             ]
+        case Kind.SHORTAGE | Kind.XLA if told.seen.autotuned:
+            return ["XLA's autotuner failed, too: it tries kernels with buffers of their own, which want room as well."]
         case Kind.XLA:
             return [] if report.space else ["XLA lays a program's buffers out in blocks, each free in one piece."]
         case _:
             return []
 
 
-def _small(report: Report) -> bool:
-    return report.requested is not None and report.requested < SMALL_BYTES
+def _small(told: Told) -> bool:
+    return told.wanted_bytes is not None and told.wanted_bytes < SMALL_BYTES
 
 
 def _growth(told: Told) -> list[str]:

@@ -13,6 +13,7 @@ from planner_app.units import format_bytes
 MOST_HOLDERS = 3
 MOST_OTHERS = 5
 LINES = "The lines that show it"
+NOTED = "Lines of what is also in this log"
 NOT_CERTAIN = {
     Sure.LIKELY: "Likely, not proven: the log does not rule out another cause.",
     Sure.POSSIBLE: "Possible only: the log tells too little to be sure.",
@@ -41,11 +42,8 @@ def story(found: Diagnosis, remedies: Sequence[str] | None = None) -> tuple[Sect
         Section("One answer would decide", (found.question,) if found.question else ()),
         Section("In figures", rows=figures(found)),
         Section(LINES, lines=found.evidence),
-        Section(
-            "Also in this log",
-            points=tuple(note.text for note in found.notes),
-            lines=tuple(line for note in found.notes for line in note.evidence[:1]),
-        ),
+        Section("Also in this log", points=tuple(note.text for note in found.notes)),
+        Section(NOTED, lines=_noted(found)),
         Section(_more(found), rows=others(found)),
     )
     return tuple(
@@ -78,6 +76,13 @@ def figures(found: Diagnosis) -> tuple[tuple[str, ...], ...]:
         of = f" ({holder.layer})" if holder.layer else ""
         rows.append(("held by", f"{holder.name}{of}: {format_bytes(holder.size_bytes)}"))
     return tuple(row for row in rows if row[1])
+
+
+def _noted(found: Diagnosis) -> tuple[Evidence, ...]:
+    """A line of each note, unless it is shown already."""
+    shown = {each.line for each in found.evidence}
+    noted = (line for note in found.notes for line in note.evidence[:1] if line.line not in shown)
+    return tuple(sorted(noted, key=lambda each: each.line))
 
 
 def others(found: Diagnosis) -> tuple[tuple[str, ...], ...]:

@@ -86,7 +86,7 @@ def _of_allocator(report: Report, seen: Seen, layers: Sequence[str], cause: Caus
 def framework_of(report: Report, seen: Seen) -> Framework | None:
     if report.framework:
         return Framework(report.framework)
-    if seen.notes.get("jax"):
+    if seen.of_jax:
         return Framework.JAX
     return Framework.TENSORFLOW if report.sign not in BY_NAME else None
 

@@ -10,9 +10,10 @@ from planner_app.core.estimate.level import Level, Source
 from planner_app.core.estimate.need import Need
 from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.measure.calibration import sentence
-from planner_app.core.model.setup import Setup
+from planner_app.core.model.setup import Backend, Setup
 from planner_app.core.model.trace import UNSAID, Role, StepTrace, Trained
 from planner_app.core.replay.band import BandPart
+from planner_app.core.sharding.fraction import fraction_text
 
 MOST_HELD = 50  # entries of what is alive at the peak; the rest is in the totals
 
@@ -89,13 +90,9 @@ def estimate(need: Need, setup: Setup) -> Estimate:
     """`need` is the memory of `setup` on its device."""
     memory, batch = need.memory, setup.per_gpu_batch
     point, level, capacity = memory.point(batch), need.level(batch), need.capacity_bytes
-    moment = snapshot(memory.trace, memory.buffers(batch), batch, point.peak.move)
-    laid_out_bytes = point.in_use_bytes
-    if (anchor := need.line.anchor(batch)) is not None:
-        moment, laid_out_bytes = compiled_moment(memory.trace, anchor.compiled, moment), level.peak_bytes
+    moment, laid_out_bytes = _at_the_peak(need, batch)
     moved = level.peak_bytes - laid_out_bytes
-    mover = Term.CALIBRATION if level.source is Source.ESTIMATE else Term.COMPILER
-    *rows, rest = layers(memory.trace, batch, moment, laid_out_bytes)
+    *rows, rest = layers(memory.trace_at(batch), batch, moment, laid_out_bytes)
     return Estimate(
         setup=setup,
         device=need.device.name,
@@ -109,18 +106,43 @@ def estimate(need: Need, setup: Setup) -> Estimate:
         device_bytes=level.peak_bytes + need.outside_bytes(setup.gpus),
         capacity_bytes=capacity,
         verdict=None if capacity is None else judge(level, capacity),
-        breakdown={**terms(moment, laid_out_bytes), **({str(mover): moved} if moved else {})},
+        breakdown=_breakdown(level, moment, laid_out_bytes),
         layers=(*rows, replace(rest, peak_bytes=rest.peak_bytes + moved)),
         peak_operation=moment.operation,
         peak_layer=moment.layer,
         peak_phase=moment.phase,
         held=moment.held[:MOST_HELD],
-        warnings=(*memory.trace.warnings, *_said(need, level)),
+        warnings=(*memory.trace.warnings, *_said(need, level), *_of_jax(need, setup, level)),
         trained=memory.trace.trained,
         source=level.source,
         band=point.band,
         comfortable_bytes=(point.comfortable_bytes or point.in_use_bytes) + moved,
     )
+
+
+def peak_terms(need: Need, batch: int) -> dict[str, int]:
+    """The breakdown alone: what the expected peak of `batch` samples is made of."""
+    return _breakdown(need.level(batch), *_at_the_peak(need, batch))
+
+
+def _at_the_peak(need: Need, batch: int) -> tuple[Snapshot, int]:
+    """What is alive at the peak, and the bytes of the chunks that hold it."""
+    memory, point = need.memory, need.memory.point(batch)
+    trace = memory.trace_at(batch)
+    moment = snapshot(trace, memory.buffers(batch), batch, point.peak.move)
+    if (anchor := need.line.anchor(batch)) is not None:
+        return compiled_moment(trace, anchor.compiled, moment), need.level(batch).peak_bytes
+    return moment, point.in_use_bytes
+
+
+def _breakdown(level: Level, moment: Snapshot, laid_out_bytes: int) -> dict[str, int]:
+    moved = level.peak_bytes - laid_out_bytes
+    mover = Term.CALIBRATION if level.source is Source.ESTIMATE else Term.COMPILER
+    return {**terms(moment, laid_out_bytes), **({str(mover): moved} if moved else {})}
+
+
+def _of_jax(need: Need, setup: Setup, level: Level) -> tuple[str, ...]:
+    return fraction_text(need.device, need.capacity_bytes, level.peak_bytes) if setup.backend is Backend.JAX else ()
 
 
 def _said(need: Need, level: Level) -> Iterator[str]:

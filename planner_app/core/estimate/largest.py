@@ -31,7 +31,7 @@ class Largest:
 
     @property
     def share(self) -> int:
-        return self.setup.gpus * self.setup.accumulate
+        return self.setup.shares
 
     @property
     def batch(self) -> int:

@@ -12,7 +12,7 @@ from planner_app.core.replay.memory import Memory
 def gets_through(memory: Memory, batch: int, limit_bytes: int) -> bool:
     """In one region of the whole limit, as on a GPU."""
     buffers = memory.buffers(batch)
-    return allocate(memory.trace, buffers, batch, growth=False, limit_bytes=limit_bytes) is not None
+    return allocate(memory.trace_at(batch), buffers, batch, growth=False, limit_bytes=limit_bytes) is not None
 
 
 def largest_through(memory: Memory, limit_bytes: int) -> int:

@@ -16,18 +16,18 @@ from planner_app.core.estimate.verdict import Verdict, judge
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.runtime import allocator_limit_bytes, outside_bytes
 from planner_app.core.measure.calibration import Calibration, calibrated_level
-from planner_app.core.model.setup import Setup, StepSetup
+from planner_app.core.model.setup import Backend, Setup, StepSetup
 from planner_app.core.replay.memory import Memory, Point
 
 # The calibration of a device, for steps compiled by XLA or for others; None if nothing was measured.
-FindCalibration = Callable[[Device, bool], Calibration | None]
+FindCalibration = Callable[[Device, bool, Backend], Calibration | None]
 
 
 # The compiler's figures for a setup on a device; an empty line if it was not run.
 FindLine = Callable[[Setup, Device], Line]
 
 
-def uncalibrated(_device: Device, _xla: bool) -> Calibration | None:
+def uncalibrated(_device: Device, _xla: bool, _backend: Backend) -> Calibration | None:
     return None
 
 
@@ -121,7 +121,7 @@ class Needs:
         """
         memory = self.memories[setup.step(device.target)]
         line = self.line(setup, device) if memory.xla else NO_LINE
-        return Need(memory, device, self.calibration(device, memory.xla), limit_bytes, line)
+        return Need(memory, device, self.calibration(device, memory.xla, setup.backend), limit_bytes, line)
 
     def has(self, setup: Setup, device: Device) -> bool:
         return setup.step(device.target) in self.memories

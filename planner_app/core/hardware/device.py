@@ -11,16 +11,27 @@ from types import MappingProxyType
 
 from planner_app.errors import DeviceError
 
+LAUNCH = "list price at launch"
+QUOTE = "quote"
+NVIDIA = "NVIDIA"
 ECC_OFF = " ECC off"  # ends the name of a card with error correction switched off
 
 
 class Segment(StrEnum):
     CONSUMER = "consumer"
+    LAPTOP = "laptop"
     WORKSTATION = "workstation"
     DATACENTER = "datacenter"
     EDGE = "edge"
     HOST = "host"
     CUSTOM = "custom"
+
+
+class Condition(StrEnum):
+    """Of a card that is sold."""
+
+    NEW = "new"
+    USED = "used"
 
 
 class Basis(StrEnum):
@@ -44,7 +55,10 @@ class Provenance:
 class Price:
     """The price of a card, or of one GPU for an hour in a cloud, whose provider is the `source`.
 
-    `kind` is "list price at launch", "specialist" or "hyperscaler" cloud; `note` what is not in the price.
+    Attributes:
+        kind: `LAUNCH`, `QUOTE`, "specialist" or "hyperscaler" cloud; empty for what shops ask.
+        note: What is not in the price, or what range it was taken from.
+        currency: Of the `amount` that was asked, where it was not dollars.
     """
 
     usd: float
@@ -52,6 +66,9 @@ class Price:
     date: str | None = None
     kind: str = ""
     note: str = ""
+    condition: Condition = Condition.NEW
+    currency: str = "USD"
+    amount: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +103,9 @@ class Device:
         total_bytes: What NVML reports as the total. `None` is unknown for a GPU, unlimited for the CPU device.
         ecc: Error correction is on in `total_bytes`; on GDDR cards it takes a sixteenth.
         unified: The memory is the host's own, shared with every program on it.
-        tdp_watts: Of the card, or of the board where several GPUs share one (`notes` say so).
+        slots: How many slots of a machine a card takes; None for modules that go onto a board of their own (SXM).
+        board_gpus: How many GPUs a board of it carries: it is bought, and plugged in, as a whole.
+        tdp_watts: Of one GPU.
         released: "2023-03-21", or "2024" where only the year is known.
         provenance: By name of the attribute.
     """
@@ -99,6 +118,9 @@ class Device:
     memory_type: str | None = None
     total_bytes: int | None = None
     ecc: bool | None = None
+    vendor: str = NVIDIA
+    board_gpus: int = 1
+    slots: float | None = None
     unified: bool = False
     bandwidth_bytes_per_second: int | None = None
     tflops: Tflops = Tflops()
@@ -107,6 +129,7 @@ class Device:
     tdp_watts: int | None = None
     released: str | None = None
     launch_price: Price | None = None
+    market_prices: tuple[Price, ...] = ()
     cloud_prices: tuple[Price, ...] = ()
     slice_of: str | None = None
     aliases: tuple[str, ...] = ()
@@ -122,9 +145,19 @@ class Device:
         return self.segment is not Segment.HOST
 
     @property
+    def supported(self) -> bool:
+        """Whether TensorFlow's own wheels run on GPUs of its maker."""
+        return self.vendor == NVIDIA
+
+    @property
     def whole(self) -> bool:
         """A card as it is sold: not a slice, and with its default error correction."""
         return self.slice_of is None and not self.name.endswith(ECC_OFF)
+
+    @property
+    def alone(self) -> bool:
+        """Whether a process can use only one: a slice of a GPU, or the GPU of a laptop."""
+        return self.slice_of is not None or self.segment is Segment.LAPTOP
 
     @property
     def target(self) -> str:

@@ -1,10 +1,13 @@
 """The GPUs of this machine as their driver describes them. What the driver does not report is `None`, never 0."""
 
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
 from planner_app.core.hardware.device import Basis, Device, Provenance, Segment
+from planner_app.errors import DeviceError
 
 
 class Driver(StrEnum):
@@ -95,6 +98,17 @@ class Machine:
     @property
     def usable_gpus(self) -> tuple[Gpu, ...]:
         return tuple(gpu for gpu in self.gpus if gpu.usable)
+
+
+def as_reported(devices: Iterable[Device], gpus: Iterable[Gpu], find: Callable[[str], Device]) -> tuple[Device, ...]:
+    """The same devices, those of this machine with the figures of its driver: they beat the catalogue's."""
+    own: dict[str, Device] = {}
+    for gpu in gpus:
+        if gpu.usable and gpu.name and not gpu.mig:
+            with suppress(DeviceError):
+                known = find(gpu.name)
+                own.setdefault(known.name, device_of(gpu, known))
+    return tuple(own.get(device.name, device) for device in devices)
 
 
 def device_of(gpu: Gpu, known: Device | None = None) -> Device:

@@ -9,11 +9,13 @@ from planner_app.core.hardware.prices import Cost
 from planner_app.core.hardware.refusal import Refusal
 from planner_app.core.hardware.roofline import Speed
 from planner_app.core.model.grow import Growth
-from planner_app.core.model.setup import Precision, Setup, StepSetup
+from planner_app.core.model.setup import Backend, Jit, Precision, Setup, StepSetup
+from planner_app.core.sharding.fraction import fraction_text
 from planner_app.errors import SetupError
 
 COUNTS = tuple(range(1, 17))
 IN_ONE_MACHINE = 8  # few machines on sale hold more GPUs
+ON_JAX = "with Keras on JAX, which compiles for several GPUs as TensorFlow does for one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class ShopRequest:
         most_accumulate: The most accumulation steps to use if the batch doesn't fit at once.
         counts: GPU counts to try.
         sure: Even the high end of the estimate's band must fit: tight does not count.
+        jax: Several GPUs may train with Keras on JAX where that is faster: it compiles for several GPUs, as Keras does
+            on TensorFlow for one only.
     """
 
     setup: Setup
@@ -33,11 +37,17 @@ class ShopRequest:
     most_accumulate: int = 1
     counts: tuple[int, ...] = COUNTS
     sure: bool = False
+    jax: bool = True
 
     def __post_init__(self) -> None:
         if not self.precisions or not self.counts or min(*self.counts, self.most_accumulate) < 1:
             said = f"{len(self.precisions)} precisions, GPUs {list(self.counts)}, {self.most_accumulate} steps at most"
             raise SetupError(f"{said}: expected at least one precision, and positive numbers.")
+        if self.setup.backend is Backend.JAX:
+            raise SetupError(
+                "Hardware is compared for Keras on TensorFlow. For Keras on JAX, compare meshes and layouts on one "
+                "kind of GPU: in the Sharding panel, or with max-batch --backend jax --mesh any."
+            )
 
     def grown(self, growth: Growth, size: int) -> "ShopRequest":
         """The same with larger inputs."""
@@ -45,6 +55,12 @@ class ShopRequest:
 
     def trained(self, precision: Precision, gpus: int, accumulate: int = 1) -> Setup:
         return replace(self.setup, precision=precision, gpus=gpus, accumulate=accumulate)
+
+    def on_jax(self, precision: Precision, gpus: int, accumulate: int = 1) -> Setup | None:
+        """The same with Keras on JAX; None if that can't be: every GPU must get the same number of samples."""
+        if not self.jax or self.setup.jit is Jit.OFF or self.setup.batch % (gpus * accumulate):
+            return None
+        return replace(self.trained(precision, gpus, accumulate), backend=Backend.JAX, jit=Jit.AUTO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +76,9 @@ class Option:
         hour: In the cheapest cloud.
         watts: Of all cards at full load.
         speed: `None` if the device's figures are unknown.
+        slower: Why fewer of the same device are as fast or faster, in a few words; "" if they are not.
         calibrated: How measurements calibrated the figures, a sentence; "" if there are none.
+        on_tensorflow: The speed there, where Keras on JAX is faster and meant; None if it does not fit there.
     """
 
     device: Device
@@ -74,6 +92,12 @@ class Option:
     watts: int | None
     speed: Speed | None
     calibrated: str = ""
+    slower: str = ""
+    on_tensorflow: Speed | None = None
+
+    @property
+    def on_jax(self) -> bool:
+        return self.setup.backend is Backend.JAX
 
     @property
     def gpus(self) -> int:
@@ -90,7 +114,7 @@ class Option:
     @property
     def even(self) -> bool:
         """Whether every GPU gets the same number of samples in every step."""
-        return self.setup.batch % (self.setup.gpus * self.setup.accumulate) == 0
+        return self.setup.batch % self.setup.shares == 0
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -99,7 +123,12 @@ class Option:
         said = []
         if self.verdict is Verdict.TIGHT:
             said.append("tight: the high end of the estimate's band does not fit")
-        if setup.accumulate > 1 and setup.gpus > 1:
+        if self.slower:
+            said.append(self.slower)
+        if self.on_jax:
+            said.append(ON_JAX)
+            said += (each.rstrip(".") for each in fraction_text(device, self.limit_bytes, self.level.peak_bytes))
+        if setup.accumulate > 1 and setup.gpus > 1 and not self.on_jax:
             said.append("Keras 3.15's own fit can't accumulate gradients on several GPUs, a plan's fit can")
         if not self.even:
             said.append(f"a batch of {setup.batch} can't be divided evenly")

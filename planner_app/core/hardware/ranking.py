@@ -53,6 +53,9 @@ class Filter:
         return None
 
 
+EVERYTHING = Filter()
+
+
 def kept(options: Iterable[Option], wanted: Filter) -> tuple[Option, ...]:
     return tuple(option for option in options if wanted.why_not(option) is None)
 

@@ -15,6 +15,7 @@ class Why(IntEnum):
     TOO_MANY = 3
     MEMORY_UNKNOWN = 4
     NO_KERNELS = 5
+    NO_WHEEL = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Refusal:
             return f"a batch of {self.batch} can't feed {self.gpus} GPUs"
         if self.why is Why.MEMORY_UNKNOWN:
             return f"the memory that {name} reports is unknown"
+        if self.why is Why.NO_WHEEL:
+            return f"TensorFlow's own wheels have no kernels for GPUs of {self.device.vendor}"
         return f"TensorFlow 2.21 has no kernels for compute capability {capability}: they start at 6.0"
 
 

@@ -6,14 +6,20 @@ for memory. All other kernels do so little with each byte that they only ever wa
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
 
 from planner_app.core.model.trace import Access, Operation, Phase, Role, Size, StepTrace
 
-MULTIPLYING = frozenset(
+CONVOLVING = frozenset(
     "Conv2D _FusedConv2D Conv3D _FusedConv3D Conv2DBackpropInput Conv2DBackpropFilter Conv3DBackpropInputV2 "
-    "Conv3DBackpropFilterV2 MatMul _FusedMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum".split()
+    "Conv3DBackpropFilterV2".split()
 )
+MATRIX = frozenset("MatMul _FusedMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum".split())
+MULTIPLYING = CONVOLVING | MATRIX
 # One filter for each channel: multiply-adds like the others, but nothing that tensor cores could do.
 DEPTHWISE = frozenset(
     "DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter".split()
@@ -23,9 +29,21 @@ NO_KERNEL = frozenset(
     "Shape ShapeN Size Rank BroadcastGradientArgs VarHandleOp ReadVariableOp Const NoOp Identity IdentityN Reshape "
     "ExpandDims Squeeze StopGradient PreventGradient Placeholder ConcatOffset".split()
 )
+# Statistics come first, then what they are applied to: the same tensors are read twice.
+READING_TWICE = frozenset(
+    "FusedBatchNormV2 FusedBatchNormGradV2 FusedBatchNormV3 FusedBatchNormGradV3 Softmax LogSoftmax".split()
+)
 # These read only as much as they write.
 PICKING = frozenset("Slice StridedSlice GatherV2 Gather GatherNd ResourceGather TensorListGetItem".split())
 COLLECTIVE = "CollectiveReduceV2"
+
+
+class Kind(StrEnum):
+    """What a kernel does, as far as GPUs are differently good at it."""
+
+    CONVOLUTION = "convolution"
+    MATRIX = "matrix"
+    DEPTHWISE = "depthwise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +53,32 @@ class Multiplication:
     flops: Size
     moved: Size
     count: int
+    kind: Kind = Kind.MATRIX
+
+
+Figures = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """All multiplications of a step at one batch: an element for each kind of kernel.
+
+    Attributes:
+        raised: What follows from their intensity alone, kept for the next device (achieved.py).
+    """
+
+    flops: Figures
+    moved: Figures
+    count: Figures
+    convolves: NDArray[np.bool_]
+    depthwise: NDArray[np.bool_]
+    rest_bytes: float
+    raised: dict[tuple[float, int], Figures] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def intensity(self) -> Figures:
+        """Operations for each byte that is read or written."""
+        return self.flops / np.maximum(self.moved, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,44 +98,70 @@ class StepWork:
     moved: Size
     kernels: int
     gradient_bytes: int
+    _loads: dict[int, Load] = field(default_factory=dict, compare=False, repr=False)
+
+    def load(self, batch: int) -> Load:
+        """Worked out once for each batch: many devices are asked about the same."""
+        if batch not in self._loads:
+            each = self.multiplications
+            self._loads[batch] = Load(
+                flops=np.array([one.flops.at(batch) for one in each], float),
+                moved=np.array([one.moved.at(batch) for one in each], float),
+                count=np.array([one.count for one in each], float),
+                convolves=np.array([one.kind is Kind.CONVOLUTION for one in each], bool),
+                depthwise=np.array([one.kind is Kind.DEPTHWISE for one in each], bool),
+                rest_bytes=float(self.moved.at(batch)),
+            )
+        return self._loads[batch]
 
     def flops(self, batch: int) -> int:
         """Of the forward and backward pass, without what tensor cores can't do."""
-        return sum(kind.flops.at(batch) * kind.count for kind in self.multiplications)
+        return sum(
+            each.flops.at(batch) * each.count for each in self.multiplications if each.kind is not Kind.DEPTHWISE
+        )
 
     def moved_bytes(self, batch: int) -> int:
-        return self.moved.at(batch) + sum(kind.moved.at(batch) * kind.count for kind in self.multiplications)
+        return self.moved.at(batch) + sum(each.moved.at(batch) * each.count for each in self.multiplications)
 
 
 def step_work(trace: StepTrace) -> StepWork:
     """Of a trace as it is run: if it is compiled by XLA, as fused."""
-    kinds: Counter[tuple[Size, Size]] = Counter()
+    kinds: Counter[tuple[Size, Size, Kind]] = Counter()
     forward: list[Size] = []
     rest: list[Size] = []
     kernels = 0
     for operation in trace.operations:
         source = trace.sources[operation.source]
         moved = _moved(trace, operation, source.type)
-        if source.type in MULTIPLYING or source.type in DEPTHWISE:
+        kind = _kind(source.type)
+        if kind is not None:
             flops = trace.sizes[operation.work]
             if source.phase is Phase.FORWARD:
                 forward.append(flops)
-            if source.type in MULTIPLYING:
-                kinds[flops, moved] += 1
-                kernels += 1
-                continue
-        if moved != Size():
+            kinds[flops, moved, kind] += 1
+            kernels += 1
+        elif moved != Size():
             rest.append(moved)
             kernels += 1
     if trace.xla:
         rest.append(_parameters(trace))
     return StepWork(
-        multiplications=tuple(Multiplication(flops, moved, count) for (flops, moved), count in kinds.items()),
+        multiplications=tuple(
+            Multiplication(flops, moved, count, kind) for (flops, moved, kind), count in kinds.items()
+        ),
         forward=_sum(forward),
         moved=_sum(rest),
         kernels=kernels,
         gradient_bytes=sum(trace.sizes[v.size].constant for v in trace.variables if v.role is Role.WEIGHT),
     )
+
+
+def _kind(operation: str) -> Kind | None:
+    if operation in CONVOLVING:
+        return Kind.CONVOLUTION
+    if operation in MATRIX:
+        return Kind.MATRIX
+    return Kind.DEPTHWISE if operation in DEPTHWISE else None
 
 
 def _moved(trace: StepTrace, operation: Operation, kind: str) -> Size:
@@ -108,7 +178,7 @@ def _moved(trace: StepTrace, operation: Operation, kind: str) -> Size:
         return _sum([*read, own, own])
     if operation.access is Access.REPLACE:
         return Size()  # the variable takes over a buffer that was written before
-    return _sum(read + made)
+    return _sum(read + made + (read if kind in READING_TWICE else []))
 
 
 def _parameters(trace: StepTrace) -> Size:

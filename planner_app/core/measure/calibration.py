@@ -11,6 +11,7 @@ from statistics import median, stdev
 
 from planner_app.core.estimate.level import Level
 from planner_app.core.measure.leak import student_t
+from planner_app.core.measure.measurement import backend_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Calibration:
     Attributes:
         device: As the catalogue calls it, or "cpu".
         xla: For steps compiled by XLA, which allocate memory differently.
+        jax: The version of JAX, if that trained; there is none of TensorFlow then.
     """
 
     device: str
@@ -58,6 +60,13 @@ class Calibration:
     xla: bool
     samples: tuple[Sample, ...]
     driver: str | None = None
+    jax: str = ""
+
+    @property
+    def title(self) -> str:
+        """For display: the device and the versions."""
+        jit = ", compiled by XLA" if self.xla and not self.jax else ""
+        return f"{self.device}, {backend_text(self.tensorflow, self.jax)}, Keras {self.keras}{jit}"
 
     @property
     def date(self) -> str:

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 
 from planner_app.core.estimate.breakdown import Term, snapshot
 from planner_app.core.measure.measurement import Measurement, Order, Run
+from planner_app.core.model.setup import Backend
 from planner_app.core.model.trace import Phase
-from planner_app.core.replay.memory import Memory
+from planner_app.core.replay.memory import Memory, Point
 from planner_app.core.replay.timeline import Moment, Origin, Timeline, by_layer, held_at
 
 STATE = "kept from step to step"
 SCRATCH = "kernel scratch"
 OVERHEAD = "allocator overhead"
+STEP = "temporary memory of the step"
 MADE = {str(phase): f"made by the {phase} pass" for phase in Phase}
 TERMS = (STATE, *MADE.values(), SCRATCH, OVERHEAD)
 
@@ -76,7 +78,8 @@ def compare(memory: Memory, measurement: Measurement) -> Comparison | None:
         return None
     batch = measurement.setup.per_gpu_batch
     point = memory.point(batch)
-    replicas = 1 if measurement.place.on_gpu else measurement.setup.gpus
+    jax = measurement.setup.backend is Backend.JAX  # has books for each device of a mesh
+    replicas = 1 if measurement.place.on_gpu or jax else measurement.setup.gpus
     run = _watched(measurement.runs)
     lives = [each.live_bytes for each in measurement.runs if each.live_bytes is not None]
     return Comparison(
@@ -87,7 +90,7 @@ def compare(memory: Memory, measurement: Measurement) -> Comparison | None:
         estimated_live_bytes=point.live_bytes * replicas,
         measured_live_bytes=max(lives, default=None),
         replicas=replicas,
-        terms=_terms(memory, batch, replicas, run) if run else (),
+        terms=_terms(memory, batch, replicas, run) if run else _whole_terms(memory, point, measurement),
         layers=_layers(memory, batch, replicas, run.timeline) if run and run.timeline else (),
         notes=tuple(_notes(measurement, memory)),
     )
@@ -95,7 +98,7 @@ def compare(memory: Memory, measurement: Measurement) -> Comparison | None:
 
 def estimated_timeline(memory: Memory, batch: int) -> Timeline:
     """The expected step on the axes of a measured one; its clock counts moments."""
-    trace, buffers = memory.trace, memory.buffers(batch)
+    trace, buffers = memory.trace_at(batch), memory.buffers(batch)
     book = memory.in_use(batch)
     sizes = [size.at(batch) for size in trace.sizes]
     origins: dict[Origin, int] = {Origin("before the step"): 0}
@@ -132,9 +135,23 @@ def _terms(memory: Memory, batch: int, replicas: int, run: Run) -> tuple[Part, .
     )
 
 
+def _whole_terms(memory: Memory, point: Point, measurement: Measurement) -> tuple[Part, ...]:
+    """Of a step that runs as one program: variables and the batch, which are there before it, and the rest."""
+    run = next((each for each in measurement.runs if each.state_bytes is not None and each.steps), None)
+    if run is None or run.state_bytes is None:
+        return ()
+    peak = max(memory.peak_bytes for memory in run.steady[-1].memory)
+    trace = memory.trace_at(point.batch)
+    held = sum(trace.sizes[variable.size].at(point.batch) for variable in trace.variables)
+    return (
+        Part(STATE, held, run.state_bytes),
+        Part(STEP, point.in_use_bytes - held, peak - run.state_bytes),
+    )
+
+
 def _estimated_terms(memory: Memory, batch: int) -> Mapping[str, int]:
     point = memory.point(batch)
-    moment = snapshot(memory.trace, memory.buffers(batch), batch, point.peak.move)
+    moment = snapshot(memory.trace_at(batch), memory.buffers(batch), batch, point.peak.move)
     total: dict[str, int] = defaultdict(int)
     for held in moment.held:
         scratch = held.term is Term.SCRATCH
@@ -160,7 +177,7 @@ def _measured_terms(run: Run) -> Mapping[str, int]:
 
 def _layers(memory: Memory, batch: int, replicas: int, timeline: Timeline) -> tuple[Part, ...]:
     point = memory.point(batch)
-    moment = snapshot(memory.trace, memory.buffers(batch), batch, point.peak.move)
+    moment = snapshot(memory.trace_at(batch), memory.buffers(batch), batch, point.peak.move)
     estimated: dict[str, int] = defaultdict(int)
     for held in moment.held:
         if held.phase:
@@ -171,6 +188,10 @@ def _layers(memory: Memory, batch: int, replicas: int, timeline: Timeline) -> tu
 
 
 def _notes(measurement: Measurement, memory: Memory) -> Iterable[str]:
+    if measurement.setup.backend is Backend.JAX:
+        if not measurement.place.on_gpu:
+            yield "XLA's program for the CPU is laid out unlike a GPU's, which the estimate is for: compare the state."
+        return
     if not measurement.place.on_gpu and measurement.setup.gpus > 1:
         yield (
             f"{measurement.setup.gpus} replicas on the CPU share one allocator and reduce gradients with their own "

@@ -60,13 +60,25 @@ def parse_place(text: str, limit_bytes: int | None = None) -> Place:
     return Place(numbers, limit_bytes)
 
 
+def backend_text(tensorflow: str, jax: str) -> str:
+    return f"JAX {jax}" if jax else f"TensorFlow {tensorflow}"
+
+
 @dataclass(frozen=True, slots=True)
 class Versions:
+    """Of one measurement. On JAX there is no version of TensorFlow."""
+
     plimsoll: str
     tensorflow: str
     keras: str
     python: str
     driver: str | None = None
+    jax: str = ""
+
+    @property
+    def backend(self) -> str:
+        """What trained, with its version: "TensorFlow 2.21.0"."""
+        return backend_text(self.tensorflow, self.jax)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +167,7 @@ class Run:
             which varies. Known if leaks were looked for.
         notes: What could not be determined, and why.
         ended: Why the process ended early; "" if it did not.
-        tensorflow: Its version, as the process reports.
+        tensorflow: Its version, as the process reports; `jax` on JAX.
     """
 
     steps: tuple[Step, ...] = ()
@@ -173,6 +185,7 @@ class Run:
     ended: str = ""
     tensorflow: str = ""
     keras: str = ""
+    jax: str = ""
 
     @property
     def steady(self) -> tuple[Step, ...]:
@@ -198,6 +211,7 @@ class Measurement:
         measured_at: "2026-11-16T04:37:00Z".
         fits: How many calls of `fit` each run made instead of single steps; 0 for single steps.
         ended: Why it ended early; "" if it did not.
+        host: The machine of a fleet that it ran on; "" for this one.
     """
 
     versions: Versions
@@ -211,6 +225,7 @@ class Measurement:
     runs: tuple[Run, ...]
     fits: int = 0
     ended: str = ""
+    host: str = ""
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -256,7 +271,7 @@ class Measurement:
     @property
     def samples_per_second(self) -> float | None:
         seconds = self.seconds_per_step
-        return self.setup.per_gpu_batch * self.setup.gpus / seconds if seconds and not self.fits else None
+        return self.setup.per_gpu_batch * self.setup.replicas / seconds if seconds and not self.fits else None
 
     @property
     def joules_per_sample(self) -> float | None:
@@ -265,7 +280,7 @@ class Measurement:
         known = [joules for joules in spent if joules is not None]
         if not known or len(known) < len(spent) or self.fits:
             return None
-        return median(known) / (self.setup.per_gpu_batch * self.setup.gpus)
+        return median(known) / (self.setup.per_gpu_batch * self.setup.replicas)
 
 
 def _joules(step: Step) -> float | None:

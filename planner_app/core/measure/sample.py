@@ -3,13 +3,16 @@
 from planner_app.core.measure.calibration import Sample
 from planner_app.core.measure.compare import Comparison
 from planner_app.core.measure.measurement import Measurement, Order
+from planner_app.core.model.setup import Backend
 
 
 def sample_of(comparison: Comparison, measurement: Measurement) -> Sample:
     """A limit that the user set says nothing about the device, so it is left out."""
     setup = measurement.setup
     parts = [f"batch {setup.batch}", str(setup.precision), str(setup.optimizer)]
-    parts += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"accumulate {setup.accumulate}"] * (setup.accumulate > 1)
+    mesh = f" (mesh {setup.mesh}, layout {setup.layout})" if setup.backend is Backend.JAX else ""
+    parts += [f"{setup.gpus} GPUs{mesh}"] * (setup.gpus > 1)
+    parts += [f"accumulate {setup.accumulate}"] * (setup.accumulate > 1)
     limits = [run.limit_bytes for run in measurement.runs if run.limit_bytes is not None]
     limit = min(limits, default=None)
     used = [gpu.process_bytes for step in measurement.steady for gpu in step.gpus if gpu.process_bytes is not None]
@@ -30,6 +33,8 @@ def why_not_calibrating(measurement: Measurement) -> str:
     """Why a measurement can't calibrate estimates; "" if it can."""
     if measurement.place.on_gpu:
         return ""
+    if measurement.setup.backend is Backend.JAX:
+        return "XLA's program for the CPU says nothing about GPUs, whose program is another one: measure on a GPU."
     if measurement.order is not Order.INLINE:
         return (
             "Kernels ran on a thread pool, which says nothing about GPUs, where they run one by one: measure with "

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from planner_app.core.model.fine_tune import LayerState
+
 
 @dataclass(frozen=True, slots=True)
 class WeightShape:
@@ -27,6 +29,7 @@ class CheckedModel:
         custom: The user's Python file with custom classes; for "python", `file.py:function`.
         data: The user's `file.py:function` that returns one batch of training data.
         trusted: Installed packages whose registered classes the configuration may name.
+        layers: Of a live model: what became of each of its layers, which a configuration need not say.
     """
 
     name: str
@@ -42,6 +45,7 @@ class CheckedModel:
     warnings: tuple[str, ...] = ()
     data: str | None = None
     trusted: tuple[str, ...] = ()
+    layers: tuple[LayerState, ...] = ()
 
 
 def says_its_size(model: CheckedModel) -> bool:

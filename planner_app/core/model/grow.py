@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from planner_app.core.model.description import TensorShape
 from planner_app.errors import SetupError
+from planner_app.units import count_of
 
 Sizes = tuple[tuple[str, tuple[int, ...]], ...]
 GROWS = "N"
@@ -112,6 +113,6 @@ def _marked(text: str, mark: str, size: int | str) -> tuple[int, bool]:
         if not isinstance(size, int):
             raise SetupError(f"--grow {text}: the model does not fix the current size of N: set it with --set.")
         return size, True
-    if not mark.isdecimal() or not int(mark):
+    if not count_of(mark):
         raise SetupError(f"--grow {text}: {mark!r} is not a size: expected a positive integer, or N.")
-    return int(mark), False
+    return count_of(mark), False

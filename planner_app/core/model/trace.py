@@ -162,6 +162,7 @@ class StepTrace:
         layers: Path and class of every layer, in the model's order.
         xla: The step is compiled by XLA: asked for, and every layer allows it.
         only_batch: The batch size that is written into the model, and the only one this trace is of; 0 for any.
+        small: The step of batches up to `small_up_to`, where TensorFlow runs another graph at them.
     """
 
     sources: tuple[Source, ...]
@@ -177,6 +178,8 @@ class StepTrace:
     warnings: tuple[str, ...] = field(default=())
     only_batch: int = 0
     trained: Trained = UNSAID
+    small: "StepTrace | None" = None
+    small_up_to: int = 0
 
     def operation(self, number: int) -> Operation:
         count = len(self.operations)

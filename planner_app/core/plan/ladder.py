@@ -7,6 +7,7 @@ user allows it, a lower precision.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from planner_app.core.estimate.estimate import peak_terms
 from planner_app.core.estimate.level import Level
 from planner_app.core.estimate.level import Source as LevelSource
 from planner_app.core.estimate.need import Need, Needs
@@ -15,7 +16,7 @@ from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.runtime import MIB
 from planner_app.core.measure.calibration import sentence
 from planner_app.core.model.description import CheckedModel
-from planner_app.core.model.setup import OWN, Precision, Setup, StepSetup
+from planner_app.core.model.setup import OWN, Backend, Precision, Setup, StepSetup
 from planner_app.core.model.trace import Role, StepTrace, Trained
 from planner_app.core.plan.pipeline import InputSettings, input_plan, sample_bytes
 from planner_app.core.plan.plan import (
@@ -30,13 +31,16 @@ from planner_app.core.plan.plan import (
     PlannedDevice,
     PlannedModel,
     PlannedOptimizer,
+    PlannedSharding,
     Rung,
     Source,
     SourceKind,
     Training,
     fingerprint,
 )
-from planner_app.errors import PlanError, SetupError
+from planner_app.core.sharding.fraction import VARIABLE as FRACTION
+from planner_app.core.sharding.fraction import memory_fraction
+from planner_app.errors import PlanError
 from planner_app.units import format_bytes
 
 MOST_RUNGS = 6  # in one precision: each halves the batch, so the last has a thirtieth of the first
@@ -58,6 +62,7 @@ class PlanRequest:
         precisions: Lower precisions that a rung may take, in this order.
         hosts: Addresses of the machines that train together, each with an equal share of the GPUs.
         sure: The first rung fits even at the high end of the band: tight does not count.
+        weight_sizes: Elements of the arrays that are trained, where a trace has only one GPU's share of them.
     """
 
     setup: Setup
@@ -67,6 +72,14 @@ class PlanRequest:
     hosts: tuple[str, ...] = ()
     input: InputSettings = field(default_factory=InputSettings)
     sure: bool = False
+    weight_sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.hosts and self.setup.backend is Backend.JAX:
+            raise PlanError(
+                "A plan for several hosts is for Keras on TensorFlow; on JAX a mesh is of one machine's GPUs. Leave "
+                "out the hosts, or the backend."
+            )
 
 
 def needed_steps(request: PlanRequest) -> tuple[StepSetup, ...]:
@@ -84,8 +97,9 @@ def needed_steps(request: PlanRequest) -> tuple[StepSetup, ...]:
 def _both(setup: Setup) -> Iterator[Setup]:
     if setup.accumulate == 1:
         yield setup
-    if setup.accumulate > 1 or setup.batch > setup.gpus:
-        yield replace(setup, accumulate=max(setup.accumulate, 2))
+    more = [steps for steps in accumulations(setup) if steps > 1]
+    if more:
+        yield replace(setup, accumulate=more[0])
 
 
 def plan_of(
@@ -107,11 +121,6 @@ def plan_of(
     Raises:
         DoesNotFit: No rung fits on any of the devices.
     """
-    if request.setup.lora or request.setup.quantize:
-        raise SetupError(
-            "A plan does not change a model's layers: call enable_lora() or quantize() in the function that makes the "
-            "model, and plan that. Estimates and advice take --lora and --quantize."
-        )
     source = Source(SourceKind.ESTIMATE, dict(versions), created, "")
     entries, said = [], []
     for device in request.devices:
@@ -131,7 +140,7 @@ def plan_of(
         schema_version=VERSION,
         created=created,
         versions=dict(versions),
-        model=planned_model(model, file, first.trace, setup.precision),
+        model=planned_model(model, file, first.trace, setup.precision, request.weight_sizes),
         training=Training(
             global_batch=setup.batch,
             optimizer=_optimizer(setup, first.trace.trained),
@@ -139,6 +148,8 @@ def plan_of(
             freeze=setup.freeze,
             remat=setup.remat,
             sizes=dict(setup.sizes),
+            lora=setup.lora,
+            quantize=setup.quantize,
         ),
         devices=tuple(entries),
         hosts=request.hosts,
@@ -162,9 +173,10 @@ def entry_of(needs: Needs, request: PlanRequest, device: Device, source: Source)
         ),
         gpus=request.setup.gpus,
         memory=request.memory if device.cuda else MemorySettings(),
-        environment=environment(device, request.memory, capacity, request.setup.gpus),
+        environment=environment(device, request.memory, capacity, request.setup),
         rungs=rungs,
         largest=None if largest is None or sure is None else LargestAtOnce(largest.batch, sure.batch),
+        sharding=planned_sharding(request.setup),
     )
 
 
@@ -188,12 +200,14 @@ def ladder(needs: Needs, request: PlanRequest, device: Device, source: Source) -
         lower = not rungs or rung.peak.expected_bytes < rungs[-1].peak.expected_bytes * WORTH_IT
         fits = capacity is None or judge(need.level(setup.per_gpu_batch), capacity).yes(sure=request.sure and not rungs)
         if lower and fits:
-            rungs.append(rung)
+            terms = peak_terms(need, setup.per_gpu_batch)
+            rungs.append(replace(rung, peak=replace(rung.peak, terms=terms)))
     if not rungs and least is not None and capacity is not None:
         needed = least.peak.high_bytes if request.sure else least.peak.expected_bytes
         raise DoesNotFit(
             f"A batch of {request.setup.batch} does not fit {device.name}: with {least.per_gpu_batch} at a time in "
-            f"{least.precision} a GPU needs {format_bytes(needed)}, but TensorFlow gets {format_bytes(capacity)}. "
+            f"{least.precision} a GPU needs {format_bytes(needed)}, but {request.setup.backend.label} gets "
+            f"{format_bytes(capacity)}. "
             "Allow a lower precision, train fewer layers, or use a larger device."
         )
     return tuple(rungs)
@@ -204,15 +218,15 @@ def accumulations(setup: Setup) -> list[int]:
 
     Prefers numbers that divide the batch evenly: every step then has the same shape and is compiled only once.
     """
-    share = -(-setup.batch // setup.gpus)
+    share = -(-setup.batch // setup.replicas)
     found = [setup.accumulate]
     while found[-1] < share:
         last = found[-1]
         even = [
-            k for k in range(last + (last + 1) // 2, min(3 * last, share) + 1) if not setup.batch % (setup.gpus * k)
+            k for k in range(last + (last + 1) // 2, min(3 * last, share) + 1) if not setup.batch % (setup.replicas * k)
         ]
         following = min(even, key=lambda k: abs(k - 2 * last), default=min(2 * last, share))
-        if following * setup.gpus > setup.batch:
+        if following * setup.replicas > setup.batch or (setup.backend is Backend.JAX and not even):
             break
         found.append(following)
     return found
@@ -249,14 +263,26 @@ def rung_setups(request: PlanRequest) -> Iterator[Setup]:
             yield replace(request.setup, precision=precision, accumulate=accumulate)
 
 
-def environment(device: Device, memory: MemorySettings, capacity: int | None, gpus: int) -> dict[str, str]:
-    """What must be set before TensorFlow is imported, for the figures to hold."""
-    found = {"KERAS_BACKEND": "tensorflow"}
+def planned_sharding(setup: Setup) -> PlannedSharding | None:
+    """The layout has its rules by now, see `Planner.plan`."""
+    if setup.backend is not Backend.JAX:
+        return None
+    rules = {rule.pattern: rule.axes for rule in setup.layout.rules}
+    return PlannedSharding(setup.mesh.data, setup.mesh.model, str(setup.layout.name), rules)
+
+
+def environment(device: Device, memory: MemorySettings, capacity: int | None, setup: Setup) -> dict[str, str]:
+    """What must be set before TensorFlow or JAX is imported, for the figures to hold."""
+    found = {"KERAS_BACKEND": str(setup.backend)}
+    if setup.backend is Backend.JAX:
+        if device.cuda and capacity is not None:
+            found[FRACTION] = memory_fraction(device, capacity)
+        return found
     if not device.cuda:
         # The CPU device on the allocator of GPUs, one for all replicas. oneDNN's kernels take memory of their own.
         found |= {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
         if capacity is not None:
-            found["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(max(1, capacity * gpus // MIB))
+            found["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(max(1, capacity * setup.gpus // MIB))
         return found
     found["TF_FORCE_GPU_ALLOW_GROWTH"] = "true" if memory.growth else "false"
     if memory.allocator is Allocator.CUDA_MALLOC_ASYNC:
@@ -264,9 +290,12 @@ def environment(device: Device, memory: MemorySettings, capacity: int | None, gp
     return found
 
 
-def planned_model(model: CheckedModel, file: str, trace: StepTrace, precision: Precision) -> PlannedModel:
+def planned_model(
+    model: CheckedModel, file: str, trace: StepTrace, precision: Precision, known: Sequence[int] = ()
+) -> PlannedModel:
+    """`known` are the sizes of what is trained, in elements, where the trace has only shares of them."""
     width = VARIABLE_BYTES.get(precision, 4)
-    sizes = [trace.sizes[v.size].at(1) // width for v in trace.variables if v.role is Role.WEIGHT]
+    sizes = list(known) or [trace.sizes[v.size].at(1) // width for v in trace.variables if v.role is Role.WEIGHT]
     return PlannedModel(
         name=model.name,
         file=file,

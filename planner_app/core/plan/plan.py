@@ -12,15 +12,17 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from planner_app.core.estimate.level import Level
-from planner_app.core.model.setup import Jit, Optimizer, Option, Precision, Setup
-from planner_app.errors import PlanError
+from planner_app.core.model.setup import Backend, Jit, Optimizer, Option, Precision, Setup
+from planner_app.core.sharding.layout import Layout, LayoutName, Rule
+from planner_app.core.sharding.mesh import Mesh
+from planner_app.errors import PlanError, SetupError
 
-VERSION = 1
+VERSION = 2
 MOST = 1 << 31  # samples, GPUs, steps: larger numbers are mistakes
 MOST_BYTES = 1 << 60
 MOST_LETTERS = 4000
@@ -36,10 +38,13 @@ def like(pattern: str, example: str) -> Meta:
 Count = Annotated[int, Meta(ge=1, le=MOST)]
 Number = Annotated[int, Meta(ge=0, le=MOST)]
 Bytes = Annotated[int, Meta(ge=0, le=MOST_BYTES)]
+Difference = Annotated[int, Meta(ge=-MOST_BYTES, le=MOST_BYTES)]
 Date = Annotated[str, like(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-16T05:00:00Z")]
 Digest = Annotated[str, like(r"([0-9a-f]{64})?", "64 hexadecimal digits, or nothing")]
 Address = Annotated[str, like(ADDRESS, "gpu-1:2222")]
 OptimizerName = Annotated[str, like(r"[a-z][a-z0-9_]{0,60}", "adam")]
+Adapters = Annotated[str, like(r"([1-9]\d{0,3}(:[^\x00-\x1f\x7f-\x9f]{1,400})?)?", "8, or 8:*query*")]
+Quantization = Annotated[str, like("(int8|int4|float8)?", "int8")]
 
 
 class SourceKind(StrEnum):
@@ -74,15 +79,24 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """In use on one GPU, as TensorFlow's allocator counts it; `device_bytes` is what nvidia-smi would report."""
+    """In use on one GPU, as TensorFlow's allocator counts it; `device_bytes` is what nvidia-smi would report.
+
+    Attributes:
+        terms: What the expected peak is made of, as an estimate's breakdown says it; empty in plans of version 1.
+    """
 
     expected_bytes: Bytes
     low_bytes: Bytes
     high_bytes: Bytes
     device_bytes: Bytes
     source: Source
+    terms: Mapping[str, Difference] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.terms and sum(self.terms.values()) != self.expected_bytes:
+            raise PlanError(
+                f"the terms of a peak sum to {sum(self.terms.values())} bytes: expected {self.expected_bytes}, the peak"
+            )
         if not self.low_bytes <= self.expected_bytes <= self.high_bytes:
             raise PlanError(
                 f"a peak of {self.expected_bytes} bytes does not lie between {self.low_bytes} and {self.high_bytes}: "
@@ -139,7 +153,8 @@ class MemorySettings:
 # Variables that tune memory, and the values that do only that. TF_XLA_FLAGS and XLA_FLAGS can name folders to write to
 # and programs to run, so only numeric flags are allowed.
 ENVIRONMENT = {
-    "KERAS_BACKEND": "tensorflow",
+    "KERAS_BACKEND": "tensorflow|jax",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION": r"0?\.\d{1,4}|1(\.0{1,4})?",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true|false",
     "TF_GPU_ALLOCATOR": "cuda_malloc_async",
     "TF_CPU_ALLOCATOR_USE_BFC": "[01]",
@@ -164,12 +179,43 @@ class LargestAtOnce:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedSharding:
+    """How Keras on JAX shares a model out over GPUs.
+
+    Attributes:
+        data: Shares of the batch; `model`: shares of dimensions on the model axis.
+        layout: What the rules are called; "data" has none, every GPU holds every variable.
+        rules: As `keras.distribution.LayoutMap` takes them: patterns of variable paths, an axis or null a dimension.
+    """
+
+    data: Count
+    model: Count
+    layout: str
+    rules: Mapping[str, tuple[str | None, ...]]
+
+    def __post_init__(self) -> None:
+        try:
+            self.resolved()
+        except (SetupError, ValueError) as error:
+            raise PlanError(f"the layout can't be used: {error}") from error
+
+    @property
+    def mesh(self) -> Mesh:
+        return Mesh(self.data, self.model)
+
+    def resolved(self) -> Layout:
+        rules = tuple(Rule(pattern, tuple(axes)) for pattern, axes in self.rules.items())
+        return Layout(LayoutName(self.layout), rules)
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """How to train on one kind of device.
 
     Attributes:
         rungs: In the order in which they are tried, each needing less.
         largest: For the requested setup, without accumulation; None without a limit, or in older plans.
+        sharding: For Keras on JAX; None for TensorFlow.
     """
 
     device: PlannedDevice
@@ -178,8 +224,20 @@ class Entry:
     environment: Mapping[str, str]
     rungs: tuple[Rung, ...]
     largest: LargestAtOnce | None = None
+    sharding: PlannedSharding | None = None
+
+    @property
+    def backend(self) -> Backend:
+        return Backend.TENSORFLOW if self.sharding is None else Backend.JAX
+
+    @property
+    def replicas(self) -> int:
+        """Shares of the batch that are worked on at the same time."""
+        return self.gpus if self.sharding is None else self.sharding.data
 
     def __post_init__(self) -> None:
+        if self.sharding is not None and self.sharding.mesh.gpus != self.gpus:
+            raise PlanError(f"a mesh of {self.sharding.mesh} has {self.sharding.mesh.gpus} GPUs, not {self.gpus}")
         if not self.rungs:
             raise PlanError("there is no rung: expected at least one")
         for name, value in self.environment.items():
@@ -216,7 +274,14 @@ class PlannedOptimizer:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What stays the same on every rung. `sizes` are those of inputs, without the batch, where they were chosen."""
+    """What stays the same on every rung.
+
+    Attributes:
+        sizes: Of inputs, without the batch, where they were chosen.
+        lora: Rank of low-rank adapters that are trained instead of the weights, and a pattern of the layers that get
+            them; "" for none, or for those that the model has of itself.
+        quantize: Weights in fewer bits; "" for as they are.
+    """
 
     global_batch: Count
     optimizer: PlannedOptimizer
@@ -224,6 +289,8 @@ class Training:
     freeze: tuple[str, ...]
     remat: str
     sizes: Mapping[str, tuple[Count, ...]]
+    lora: Adapters = ""
+    quantize: Quantization = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +334,16 @@ class Plan:
             if self.hosts and entry.gpus % len(self.hosts):
                 raise PlanError(f"{entry.gpus} GPUs can't be divided evenly among {len(self.hosts)} hosts")
             for rung in entry.rungs:
-                check_rung(rung, entry.gpus, self.training.global_batch)
+                check_rung(rung, entry.replicas, self.training.global_batch)
 
     def setup(self, entry: Entry, rung: Rung) -> Setup:
         """One rung as a setup to estimate or measure."""
+        over = entry.sharding
+        sharding: dict[str, Any] = {}
+        if over is not None:
+            sharding = {"backend": Backend.JAX, "mesh": over.mesh, "layout": over.resolved()}
         return Setup(
+            **sharding,
             batch=self.training.global_batch,
             precision=rung.precision,
             gpus=entry.gpus,
@@ -282,6 +354,8 @@ class Plan:
             remat=self.training.remat,
             sizes=tuple(self.training.sizes.items()),
             loss=self.training.loss,
+            lora=self.training.lora,
+            quantize=self.training.quantize,
         )
 
     def with_peak(self, device: str, rung: int, peak: Peak) -> "Plan":

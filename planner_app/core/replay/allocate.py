@@ -1,7 +1,6 @@
 """A replay's buffers through the allocator: how many bytes are in use when most are."""
 
 from dataclasses import dataclass
-from random import Random
 
 from planner_app.core.model.trace import StepTrace
 from planner_app.core.replay.bfc import Allocator
@@ -14,17 +13,21 @@ CONSTANT_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The moment when most is in use.
+    """The moment of the last step when most is in use.
 
     Attributes:
         in_use_bytes: The allocator's chunks.
         move: The move in the replay that brought it about.
-        pool_bytes: Taken from the device by then, in use or not.
+        pool_bytes: Taken from the device over all steps, in use or not.
+        reach_bytes: Up to where in the pool chunks were handed out, over all steps.
+        highest_bytes: Most in use in any step but the first.
     """
 
     in_use_bytes: int
     move: int
     pool_bytes: int
+    reach_bytes: int = 0
+    highest_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +36,16 @@ class Start:
 
     Attributes:
         small: Small buffers that were taken before, every other one given back: Keras makes some while it builds.
-        seed: The order in which the variables got their values; 0: as they stand in the model.
+        turned: With which of them the variables began to take their values, as a share of all: which assignment of
+            many the executor starts with is left to chance (edgeset.h), the others follow.
     """
 
     small: int = 0
-    seed: int = 0
+    turned: float = 0.0
 
 
 AS_LOADED = Start()
-STARTS = tuple(Start(small=100, seed=seed) for seed in range(1, 6))
+STARTS = tuple(Start(small=100, turned=turn / 5) for turn in range(5))
 
 
 def allocate(
@@ -59,24 +63,19 @@ def allocate(
     `book`, if given, gets the bytes in use after each move of the last step.
 
     Each variable's value arrives in a buffer of its own (loaded from a file or made by an initializer) before the
-    variable takes a copy, so a pool that grows has room to spare when the first step starts. Which comes first is
-    nobody's choice: assignments are independent of each other. Constants follow when that is over: their kernels are
-    made with the step's executor (constant_op.cc).
+    variable takes a copy, so a pool that grows has room to spare when the first step starts. Constants follow when that
+    is over: their kernels are made with the step's executor (constant_op.cc).
     """
     sizes = [size.at(batch) for size in trace.sizes]
     allocator = Allocator(limit_bytes, growth)
     chunks: dict[int, int] = {}
     size, moves = buffers.size, buffers.moves
     order = [moves[place] for place in range(buffers.before)]
-    random = Random(start.seed)
-    if start.seed:
-        random.shuffle(order)
     for chunk in [allocator.allocate(1) for _ in range(start.small)][::2]:
         allocator.free(chunk)
     loading = [allocator.allocate(sizes[size[variable]]) for variable in order] if growth else []
-    if start.seed:
-        random.shuffle(order)
-    for variable in order:
+    turn = int(start.turned * len(order))
+    for variable in (*order[turn:], *order[:turn]):
         chunks[variable] = allocator.allocate(sizes[size[variable]])
     if min((0, *loading, *chunks.values())) < 0:
         return None
@@ -87,7 +86,7 @@ def allocate(
     kept += [allocator.allocate(CONSTANT_BYTES) for _ in range(trace.constant_bytes // CONSTANT_BYTES + 1)]
     if min(kept) < 0:
         return None
-    peak, at = allocator.in_use_bytes, buffers.before - 1
+    peak, at, highest = allocator.in_use_bytes, buffers.before - 1, allocator.in_use_bytes
     for place in range(buffers.before, len(moves)):
         move = moves[place]
         if move >= 0:
@@ -95,13 +94,15 @@ def allocate(
             if chunk < 0:
                 return None
             chunks[move] = chunk
+            if place >= buffers.second_step and allocator.in_use_bytes > highest:
+                highest = allocator.in_use_bytes
             if place >= buffers.last_step and allocator.in_use_bytes > peak:
                 peak, at = allocator.in_use_bytes, place
         else:
             allocator.free(chunks.pop(~move))
         if book is not None and place >= buffers.last_step:
             book.append(allocator.in_use_bytes)
-    return Peak(peak, at, allocator.pool_bytes)
+    return Peak(peak, at, allocator.pool_bytes, allocator.reach_bytes, highest)
 
 
 def live(trace: StepTrace, buffers: Buffers, batch: int) -> tuple[int, int]:

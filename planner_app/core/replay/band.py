@@ -11,6 +11,7 @@ from planner_app.core.replay.liveness import Buffers
 WORKSPACE_LIMIT_BYTES = 8 << 30
 # redzone_allocator.h, kDefaultRedzoneSize: one before and one behind what the autotuner lets a kernel write to.
 RED_ZONES_BYTES = 2 * (8 << 20)
+LATE = "late filter gradients"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,21 @@ def autotuning_part(trace: StepTrace, buffers: Buffers, batch: int, above: int, 
     )
 
 
-def growth_part(peak: Peak, slack: float) -> BandPart:
-    """`slack` is the share of the peak that a pool of regions takes more than one of a piece."""
+def fragmentation_part(peak: Peak) -> BandPart:
+    return BandPart(
+        "fragmentation",
+        0,
+        max(0, peak.reach_bytes - peak.in_use_bytes),
+        "holes between chunks are too small for the next request: the pool must reach further than what is in use",
+    )
+
+
+def growth_part(peak: Peak, slack: float, above: int) -> BandPart:
+    """`slack` is the share of the peak that a pool of regions takes more than one of a piece; `above` what holes do."""
     return BandPart(
         "memory growth",
         0,
-        int(peak.in_use_bytes * slack),
+        max(0, int(peak.in_use_bytes * slack) - above),
         "with set_memory_growth the pool is made of regions that can't be merged: chunks are handed out larger",
     )
 
@@ -73,7 +83,7 @@ def order_part(trace: StepTrace, buffers: Buffers, batch: int, others: Iterable[
         "order of kernels",
         max(0, -min(found, default=0)),
         max(0, max(found, default=0)),
-        "the operations that wait for nothing are started by several threads, in an order that differs from run to run",
+        "operations that are ready at the same time start in an order that differs from process to process",
     )
 
 
@@ -83,6 +93,12 @@ def first_step_part(trace: StepTrace, buffers: Buffers, batch: int) -> BandPart:
         0,
         max(0, _first_live(trace, buffers, batch) - live(trace, buffers, batch)[0]),
         "variables are not yet where later steps leave them",
+    )
+
+
+def late_part(more_bytes: int) -> BandPart:
+    return BandPart(
+        LATE, 0, more_bytes, "XLA leaves the gradients of three-dimensional filters for the end in some programs"
     )
 
 

@@ -17,11 +17,15 @@ def rounded(request_bytes: int) -> int:
 
 
 class Allocator:
-    """One device's allocator. Regions are never joined: no chunk spans two of them."""
+    """One device's allocator. Regions are never joined: no chunk spans two of them.
+
+    Attributes:
+        reach_bytes: Up to where in the pool chunks were handed out: in one region, how large it must be.
+    """
 
     def __init__(self, limit_bytes: int, growth: bool = True) -> None:
         self.limit_bytes = limit_bytes
-        self.in_use_bytes = self.peak_bytes = self.pool_bytes = 0
+        self.in_use_bytes = self.peak_bytes = self.pool_bytes = self.reach_bytes = 0
         self._next_region = min(limit_bytes, FIRST_REGION) if growth else limit_bytes
         self._size: list[int] = []
         self._address: list[int] = []
@@ -42,6 +46,9 @@ class Allocator:
         self.in_use_bytes += self._size[chunk]
         if self.in_use_bytes > self.peak_bytes:
             self.peak_bytes = self.in_use_bytes
+        end = self._address[chunk] + self._size[chunk]
+        if end > self.reach_bytes:
+            self.reach_bytes = end
         return chunk
 
     def free(self, chunk: int) -> None:

@@ -43,12 +43,18 @@ EXPENSIVE = frozenset(
     "Exp Expm1 Log Log1p Tanh Sigmoid Erf Erfc Pow Sqrt Rsqrt RealDiv Div DivNoNan Sin Cos Tan Atan2 Softplus "
     "FloorMod".split()
 )
-# Philox gives four streams that are put one behind the other: made once, kept for the backward pass.
+# Philox gives four streams that are put one behind the other: made once, kept for the backward pass. What is compared
+# with a rate right away, as in dropout, is compared by the same kernel, and only the mask of one byte each is kept.
 RANDOM = frozenset(
     "StatelessRandomUniformV2 StatelessRandomNormalV2 StatelessTruncatedNormalV2 StatelessRandomUniformFullIntV2 "
     "StatelessRandomUniform StatelessRandomNormal StatelessTruncatedNormal".split()
 )
-
+CONVOLUTIONS = frozenset("Conv2D Conv3D".split())
+ADDING = frozenset("Add AddV2".split())
+# Gradients of activations that are given the result and computed from what that was made of.
+LOOKING_BACK = frozenset("ReluGrad EluGrad SeluGrad".split())
+COMPARING = frozenset("GreaterEqual Greater Less LessEqual".split())
+SCALING = frozenset("Mul Add AddV2 Sub Cast".split())
 
 MOST_SOURCES = 16  # a kernel that would read more than this from memory is cut in two
 # reduction_utils.cc: a reduction into columns is a kernel of its own kind from 32 rows on
@@ -78,13 +84,17 @@ class Fusion:
     programs was hardly ever seen. Whichever reductions are narrow, operations have the same numbers.
     """
 
-    def __init__(self, trace: StepTrace) -> None:
-        self._trace, self._readers = trace, _readers(trace)
-        wide = _Pass(trace, self._readers, frozenset())
+    def __init__(self, trace: StepTrace, *, side_inputs: bool = True) -> None:
+        """`side_inputs`: convolutions add to what they compute."""
+        self._trace, self._readers, self._side_inputs = trace, _readers(trace), side_inputs
+        wide = _Pass(trace, self._readers, frozenset(), side_inputs=side_inputs)
         self._wide, self._cut = wide.run(), wide.cut
 
     def fused(self, narrow: frozenset[int] = frozenset()) -> StepTrace:
-        return _linked(_Pass(self._trace, self._readers, narrow, self._cut).run() if narrow else self._wide)
+        return _linked(self._narrowed(narrow).run() if narrow else self._wide)
+
+    def _narrowed(self, narrow: frozenset[int]) -> "_Pass":
+        return _Pass(self._trace, self._readers, narrow, self._cut, side_inputs=self._side_inputs)
 
 
 class _Pass:
@@ -96,15 +106,23 @@ class _Pass:
     """
 
     def __init__(
-        self, trace: StepTrace, readers: list[list[int]], narrow: frozenset[int], cut: set[int] | None = None
+        self,
+        trace: StepTrace,
+        readers: list[list[int]],
+        narrow: frozenset[int],
+        cut: set[int] | None = None,
+        *,
+        side_inputs: bool,
     ) -> None:
-        self.trace, self.readers, self.narrow = trace, readers, narrow
+        self.trace, self.readers, self.narrow, self.side_inputs = trace, readers, narrow, side_inputs
         self._found_cut = cut is None
         self.cut: set[int] = cut or set()
         self.sources: list[tuple[int, ...]] = [()] * len(trace.values)
         self.values = list(trace.values)
-        self.before_relu: dict[int, tuple[int, ...]] = {}
+        self.before_activation: dict[int, tuple[int, ...]] = {}
         self.differences: dict[tuple[int, ...], int] = {}
+        self.masks = _masks(trace, readers)
+        self.maker = {made: operation for operation in trace.operations for made in operation.makes}
         self.segment_sums = Counter(
             trace.values[operation.makes[0]].size
             for operation in trace.operations
@@ -135,8 +153,8 @@ class _Pass:
         if kind == "UnsortedSegmentSum" and self.segment_sums[self.values[makes[0]].size] > 1:
             return (self._in_place(makes[0]),)
         if kind in ("MaxPoolGrad", "MaxPool3DGrad") and "ReluGrad" in self._kinds(makes[-1]):
-            # Those it adds into, and those that the ReLU's gradient puts where nothing passes.
-            return self._in_place(makes[-1]), self._in_place(makes[0])
+            # Those that the ReLU's gradient puts where nothing passes; of them, a copy is what it adds into.
+            return (self._in_place(makes[-1]),)
         return ()
 
     def _in_place(self, made: int) -> int:
@@ -149,8 +167,8 @@ class _Pass:
     def _reads(self, operation: Operation) -> tuple[int, ...]:
         found = [self.sources[read] for read in operation.reads]
         kind = self.trace.sources[operation.source].type
-        if kind == "ReluGrad":  # algebraic_simplifier.cc: max(x, 0) > 0 is x > 0, so it is x that is looked at again
-            found[1] = tuple(each for source in found[1] for each in self.before_relu.get(source, (source,)))
+        if kind in LOOKING_BACK:  # as of max(x, 0) > 0, which is x > 0, it is x that is looked at again
+            found[1] = tuple(each for source in found[1] for each in self.before_activation.get(source, (source,)))
         elif kind == "Sub" and (again := self.differences.get(self._bases(operation))) is not None:
             found = [(again,)]
         return tuple(dict.fromkeys(source for each in found for source in each))
@@ -172,12 +190,40 @@ class _Pass:
             return False
         if self._found_cut and len(reads) > MOST_SOURCES:
             self.cut.add(made)
+        if self.side_inputs and kind in ADDING and (place := self._side_input(operation, made)) is not None:
+            self.values[made] = replace(value, alias=place, forward=(), holds=(), scratch=False)
+            self.sources[made] = (made,)
+            return True
+        if made in self.masks.values():
+            return self._keep(made)
+        if made in self.masks:
+            return False
         if not (_is_kept(kind, self._kinds(made)) or made in self.cut or self._is_left_out(operation, made)):
             self.sources[made] = reads
             return False
-        if kind == "Relu":
-            self.before_relu[made] = reads
+        if f"{kind}Grad" in LOOKING_BACK:
+            self.before_activation[made] = reads
         return self._keep(made)
+
+    def _side_input(self, operation: Operation, made: int) -> int | None:
+        """The convolution in whose memory this sum is made.
+
+        A convolution adds its bias, and what its result is added to, by itself (cudnn-conv-bias-activation).
+        """
+        sizes = {self.trace.values[self._base(read)].size for read in operation.reads}
+        if len(operation.reads) != 2 or sizes != {self.trace.values[made].size}:
+            return None
+        for read in reversed(operation.reads):
+            result = self._base(read)
+            while result in self.maker and len(self.readers[result]) == 1:
+                maker = self.maker[result]
+                kind = self.trace.sources[maker.source].type
+                if kind in CONVOLUTIONS:
+                    return result
+                if kind != "BiasAdd":
+                    break
+                result = self._base(maker.reads[0])
+        return None
 
     def _handed_on(self, operation: Operation, made: int) -> tuple[int, ...]:
         same = (read for read in operation.reads if self.trace.values[read].size == self.trace.values[made].size)
@@ -206,12 +252,12 @@ class _Pass:
 
     def _bases(self, operation: Operation) -> tuple[int, ...]:
         """What is read, whatever it has been renamed to."""
-        bases = []
-        for read in operation.reads:
-            while self.trace.values[read].alias >= 0:
-                read = self.trace.values[read].alias
-            bases.append(read)
-        return tuple(bases)
+        return tuple(map(self._base, operation.reads))
+
+    def _base(self, value: int) -> int:
+        while self.trace.values[value].alias >= 0:
+            value = self.trace.values[value].alias
+        return value
 
 
 NO_ROWS = Size()
@@ -247,6 +293,24 @@ def _readers(trace: StepTrace) -> list[list[int]]:
         if alias >= 0:
             readers[alias].extend(readers[number])
     return readers
+
+
+def _masks(trace: StepTrace, readers: list[list[int]]) -> dict[int, int]:
+    """For random numbers that are only compared with a rate, the result of the comparison."""
+    by_source = {operation.source: operation for operation in trace.operations}
+    found = {}
+    for operation in trace.operations:
+        if trace.sources[operation.source].type not in RANDOM:
+            continue
+        made = operation.makes[0]
+        while len(readers[made]) == 1:
+            reader = by_source[readers[made][0]]
+            kind, made = trace.sources[reader.source].type, reader.makes[0]
+            if kind in COMPARING:
+                found[operation.makes[0]] = made
+            if kind not in SCALING:
+                break
+    return found
 
 
 def _linked(trace: StepTrace) -> StepTrace:

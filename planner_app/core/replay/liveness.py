@@ -11,8 +11,9 @@ from planner_app.core.model.trace import Access, Operation, Role, StepTrace
 
 # constant_folding.h kMaxConstantSize: a result larger than this is made anew in every step.
 LARGEST_FOLDED = 10 << 20
-# The first step finds the variables as they were loaded; from the second on they lie where the last step left them.
-STEPS = 3
+# The first step finds the variables as they were loaded; from the second on they lie where the last step left them. A
+# pool that grows is laid out anew by each: as many are replayed as a measurement takes by default.
+STEPS = 4
 BEFORE = -1  # what is taken before the first step
 
 
@@ -29,7 +30,8 @@ class Buffers:
         scratch: For each buffer, whether it was asked for as scratch memory.
         moves: Buffers in the order of events: `n` when buffer n is taken, `~n` when it is given back.
         operations: For each move the operation that made it.
-        last_step: Where in `moves` the last step begins; where steps take turns, the last turn of both.
+        second_step: Where in `moves` the second step begins; the first one where there is one only.
+        last_step: Where the last step begins; where steps take turns, the last turn of both.
         before: How many moves come before the first step; each takes a variable's buffer, which has its number.
         constants: Values that are folded: kept from step to step.
     """
@@ -42,6 +44,7 @@ class Buffers:
     scratch: Sequence[int]
     moves: Sequence[int]
     operations: Sequence[int]
+    second_step: int
     last_step: int
     before: int
     constants: Sequence[int]
@@ -71,10 +74,10 @@ def replay(
     input as it is), so that the first update copies them, wherever there is room then.
     """
     run = _Replay(trace, folded)
-    last = 0
+    begins = []
     shared = run.share(Role.OPTIMIZER) if zeros else []
     for _ in range(steps):
-        last = len(run.moves)
+        begins.append(len(run.moves))
         run.step(schedule)
         while shared:
             run.unshare(shared.pop())
@@ -87,7 +90,8 @@ def replay(
         scratch=run.scratch,
         moves=run.moves,
         operations=run.operations,
-        last_step=last,
+        second_step=begins[:2][-1],
+        last_step=begins[-1],
         before=run.before,
         constants=run.constants(),
     )
@@ -124,12 +128,26 @@ class _Replay:
                 self.readers[held] += 1
 
     def constants(self) -> list[int]:
-        """What is folded is kept, but for what only other folded operations read."""
-        kept: set[int] = set()
+        """What is folded is kept, but for what only other folded operations read. What another name, turn of a loop
+        or kind of step makes of the same node is the same; a constant of the graph is counted as one already."""
+        wanted = {
+            self._origin(read)
+            for operation in self._numbered
+            if not any(made in self.folded for made in operation.makes)
+            for read in operation.reads
+            if read in self.folded
+        }
+        kept: dict[tuple[int, int], int] = {}
         for operation in self._numbered:
-            if not any(made in self.folded for made in operation.makes):
-                kept.update(read for read in operation.reads if read in self.folded)
-        return sorted(kept)
+            for place, made in enumerate(operation.makes):
+                if made in wanted and made in self.folded:
+                    kept.setdefault((operation.source, place), made)
+        return sorted(kept.values())
+
+    def _origin(self, value: int) -> int:
+        while self.trace.values[value].alias >= 0:
+            value = self.trace.values[value].alias
+        return value
 
     def share(self, role: Role) -> list[int]:
         """Somebody else holds the buffers of these variables."""

@@ -10,10 +10,33 @@ from planner_app.core.replay.fusion import SCATTERING
 
 def schedules(trace: StepTrace, batch: int) -> tuple[list[int], ...]:
     """Orders to choose the best from (hlo_memory_scheduler.cc): as ready, as written, and what frees most first."""
+    orders = map(partial(_zeros_first, trace), _orders(trace, batch))
+    return tuple(_as_schedule(order) for order in orders if _can_run(trace, order))
+
+
+def late_schedules(trace: StepTrace, batch: int) -> tuple[list[int], ...]:
+    """The same, with gradients of filters in three dimensions at the end, where some programs have them; or none."""
+    late = _late(trace)
+    if not late:
+        return ()
+    orders = (_zeros_first(trace, sorted(order, key=late.__contains__)) for order in _orders(trace, batch))
+    return tuple(_as_schedule(order) for order in orders if _can_run(trace, order))
+
+
+def _orders(trace: StepTrace, batch: int) -> list[Sequence[int]]:
     count = len(trace.operations)
     written = sorted(range(count), key=lambda number: trace.operations[number].source)
-    orders = [range(count), written, _greedy(trace, batch)]
-    return tuple(_as_schedule(order) for order in map(partial(_zeros_first, trace), orders) if _can_run(trace, order))
+    return [range(count), written, _greedy(trace, batch)]
+
+
+def _late(trace: StepTrace) -> set[int]:
+    """Gradients of filters in three dimensions, and all that waits for them."""
+    found: set[int] = set()
+    for number, operation in enumerate(trace.operations):
+        if number in found or trace.sources[operation.source].type == "Conv3DBackpropFilterV2":
+            found.add(number)
+            found.update(operation.then)
+    return found
 
 
 def _zeros_first(trace: StepTrace, order: Sequence[int]) -> list[int]:

@@ -64,7 +64,7 @@ class Stack:
 
 def stack(memory: Memory, batch: int) -> Stack:
     """The last step of the replay at a per-GPU batch."""
-    trace, buffers, point = memory.trace, memory.buffers(batch), memory.point(batch)
+    trace, buffers, point = memory.trace_at(batch), memory.buffers(batch), memory.point(batch)
     count = len(buffers.moves) - buffers.last_step
     rows = {term: row for row, term in enumerate(Term)}
     passing = len(rows)  # what the forward pass made and may not need any more: kept, once that pass is over
@@ -99,7 +99,7 @@ def layer_bytes(memory: Memory, batch: int, layer: str) -> tuple[Numbers, Bytes]
     """
     buffers = memory.buffers(batch)
     changes = np.zeros(len(buffers.moves) - buffers.last_step + 1, dtype=np.int64)
-    for piece in _pieces(memory.trace, buffers, batch):
+    for piece in _pieces(memory.trace_at(batch), buffers, batch):
         if piece.held.layer == layer:
             changes[piece.begin] += piece.held.size_bytes
             changes[piece.end] -= piece.held.size_bytes

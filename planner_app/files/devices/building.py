@@ -8,13 +8,35 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from planner_app.core.hardware.device import ECC_OFF, Basis, Device, NvLink, Price, Provenance, Segment, Tflops
-from planner_app.files.devices.entries import CloudPrice, Entry, Figure, LaunchPrice, Link, Mig, Profile, Tensor
+from planner_app.core.hardware.device import (
+    ECC_OFF,
+    LAUNCH,
+    Basis,
+    Device,
+    NvLink,
+    Price,
+    Provenance,
+    Segment,
+    Tflops,
+)
+from planner_app.files.devices.entries import (
+    CloudPrice,
+    Entry,
+    Figure,
+    LaunchPrice,
+    Link,
+    MarketPrice,
+    Mig,
+    Profile,
+    Tensor,
+)
 
 MIB, GB = 1 << 20, 10**9
-PLAIN = ("aliases", "segment", "architecture", "memory_type", "unified", "ecc", "pcie", "notes")
+PLAIN = (
+    "aliases", "vendor", "segment", "architecture", "memory_type", "unified", "ecc", "board_gpus", "pcie", "slots",
+    "notes",
+)  # fmt: skip
 LINKS = ("nvlink", "pcie")
-LAUNCH = "list price at launch"
 
 
 def build(entry: Entry, base: Device | None = None, source: str = "") -> Device:
@@ -33,7 +55,13 @@ def build(entry: Entry, base: Device | None = None, source: str = "") -> Device:
         said["nvlink"] = _nvlink(entry.nvlink)
     if isinstance(entry.launch_price, LaunchPrice):
         paid = entry.launch_price
-        said["launch_price"] = Price(paid.usd, paid.source or source, paid.date, paid.kind or LAUNCH)
+        price = Price(paid.usd, paid.source or source, paid.date or said.get("released", own.released), paid.kind)
+        if paid.kind:  # as files of earlier versions held quotes
+            said["market_prices"] = (*own.market_prices, price)
+        else:
+            said["launch_price"] = replace(price, kind=LAUNCH)
+    if not isinstance(entry.market_prices, UnsetType):
+        said["market_prices"] = tuple(map(_asked, entry.market_prices))
     if not isinstance(entry.cloud_prices, UnsetType):
         said["cloud_prices"] = tuple(map(_hourly, entry.cloud_prices))
     return replace(own, **said, provenance=MappingProxyType(provenance))
@@ -99,6 +127,12 @@ def _nvlink(link: Link) -> NvLink:
     return NvLink(link.name, None if link.gb_s is None else round(link.gb_s * GB), link.bridge)
 
 
+def _asked(price: MarketPrice) -> Price:
+    return Price(
+        price.usd, price.source, price.date, price.kind, price.note, price.condition, price.currency, price.amount
+    )
+
+
 def _hourly(price: CloudPrice) -> Price:
     return Price(price.usd_per_hour, price.provider, price.date, price.kind, price.note)
 
@@ -119,6 +153,7 @@ def _slice(card: Device, profile: Profile, mig: Mig) -> Device:
         nvlink=None,
         tdp_watts=None,
         launch_price=None,
+        market_prices=(),
         cloud_prices=(),
         provenance=MappingProxyType(
             {

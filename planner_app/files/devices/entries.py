@@ -11,7 +11,7 @@ from typing import Annotated, Generic, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from planner_app.core.hardware.device import Basis, Segment
+from planner_app.core.hardware.device import Basis, Condition, Segment
 
 VERSION = 1
 T = TypeVar("T")
@@ -19,6 +19,7 @@ Amount = Annotated[float, Meta(gt=0, lt=1e9)]
 Count = Annotated[int, Meta(gt=0, lt=10**9)]
 Capability = Annotated[str, Meta(pattern=r"^\d{1,2}\.\d$")]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
+Currency = Annotated[str, Meta(pattern=r"^[A-Z]{3}$")]
 Share = Annotated[str, Meta(pattern=r"^1(/[1-9]\d?)?$")]
 DATE = r"^\d{4}(-\d\d(-\d\d)?)?$"
 Date = Annotated[str, Meta(pattern=DATE)]
@@ -53,12 +54,26 @@ class Link(Strict, frozen=True):
 
 
 class LaunchPrice(Strict, frozen=True):
-    """The price of a card. `kind` is the list price at launch by default, or "quote"."""
+    """The list price of a card at launch. A file of before 2026 may hold a quote here: `kind` says so."""
 
     usd: Amount
     source: str = ""
     date: Date | None = None
     kind: str = ""
+
+
+class MarketPrice(Strict, frozen=True):
+    """What a card, or a board with all its GPUs, costs: asked by a shop, or quoted. `currency` and `amount` are as
+    given, where that was not in dollars."""
+
+    usd: Amount
+    source: str
+    date: Date | None = None
+    condition: Condition = Condition.NEW
+    kind: str = ""
+    note: str = ""
+    currency: Currency = "USD"
+    amount: Amount | None = None
 
 
 class CloudPrice(Strict, frozen=True):
@@ -87,6 +102,7 @@ class Mig(Strict, frozen=True):
 class Entry(Strict, frozen=True):
     name: Name
     aliases: tuple[Name, ...] | UnsetType = UNSET
+    vendor: Name | UnsetType = UNSET
     segment: Segment | UnsetType = UNSET
     architecture: str | UnsetType = UNSET
     source: str = ""
@@ -98,14 +114,17 @@ class Entry(Strict, frozen=True):
     total_mib: Count | Figure[Count] | UnsetType = UNSET
     ecc: bool | UnsetType = UNSET
     ecc_off_total_mib: Count | Figure[Count] | UnsetType = UNSET
+    board_gpus: Count | UnsetType = UNSET
     bandwidth_gb_s: Amount | Figure[Amount] | UnsetType = UNSET
     fp32_tflops: Amount | Figure[Amount] | UnsetType = UNSET
     tensor_dense_tflops: Tensor | UnsetType = UNSET
     nvlink: Link | UnsetType = UNSET
     pcie: str | UnsetType = UNSET
+    slots: Annotated[float, Meta(gt=0, le=8)] | UnsetType = UNSET
     tdp_watts: Count | Figure[Count] | UnsetType = UNSET
     released: Date | Figure[Date] | UnsetType = UNSET
     launch_price: LaunchPrice | UnsetType = UNSET
+    market_prices: tuple[MarketPrice, ...] | UnsetType = UNSET
     cloud_prices: tuple[CloudPrice, ...] | UnsetType = UNSET
     mig: Mig | UnsetType = UNSET
     notes: tuple[str, ...] | UnsetType = UNSET

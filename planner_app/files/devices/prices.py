@@ -1,44 +1,48 @@
-"""Imports prices from a spreadsheet into the user's own device list:
+"""Imports prices and quotes from a table (CSV, XLSX or ODS) into the user's own device list:
 
-    device,usd_per_hour,usd,provider,date,note
-    NVIDIA L4,0.71,,our reseller's cloud,2026-11-02,
-    RTX 4090,,1850,local computer shop,2026-11-02,with VAT
+    device,usd_per_hour,usd,price,currency,rate,condition,provider,date,note
+    NVIDIA L4,0.71,,,,,,our reseller's cloud,2026-11-02,
+    RTX 4090,,1850,,,,new,local computer shop,2026-11-02,with VAT
+    RTX 4090,,,1640,EUR,1.09,used,another shop,2026-11-03,
 
-Each line has a price per hour of one GPU, or the price to buy one. `device`, `provider` and `date` are required, the
-other columns optional. Nothing is imported unless every line is valid.
+Each line has a price per hour of one GPU, or the price to buy one (a board, where a board carries several), in dollars
+or as a `price` in a `currency` with the `rate` of the day. `device`, `provider` and `date` are required, the other
+columns optional. Quotes of several providers stay side by side. Nothing is imported unless every line is valid.
 """
 
-import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
+from datetime import date, timedelta
 from pathlib import Path
 
 import msgspec
 
 from planner_app.core.hardware.catalogue import Catalogue
-from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.device import QUOTE, Condition, Device
 from planner_app.core.hardware.prices import day_of
 from planner_app.errors import DeviceError
-from planner_app.files.devices.catalogue import MAX_FILE_BYTES, read_entries
-from planner_app.files.devices.entries import DATE, VERSION, CatalogueFile, CloudPrice, Entry, LaunchPrice
-from planner_app.files.reading import read_at_most
+from planner_app.files.devices.catalogue import read_entries
+from planner_app.files.devices.entries import DATE, VERSION, CatalogueFile, CloudPrice, Entry, MarketPrice
+from planner_app.files.devices.tables import read_table
 from planner_app.files.writing import alone, reason, write_atomically
 from planner_app.foreign_text import is_plain
 
-HOURLY, TO_BUY = "usd_per_hour", "usd"
+HOURLY, TO_BUY, PRICE = "usd_per_hour", "usd", "price"
 NEEDED = ("device", "provider", "date")
-COLUMNS = (*NEEDED, HOURLY, TO_BUY, "note")
+COLUMNS = (*NEEDED, HOURLY, TO_BUY, PRICE, "currency", "rate", "condition", "note")
+TEMPLATE = "device,usd_per_hour,usd,price,currency,rate,condition,provider,date,note\n"
+DOLLARS = "USD"
+CURRENCY = re.compile("[A-Z]{3}", re.ASCII)
+SPREADSHEET_DAY_0 = date(1899, 12, 30)
 MOST_SHOWN = 5  # errors in one message
 MOST_ERRORS = 100  # then it is another kind of file, and searching for similar names would take minutes
 LARGEST_USD = 1e9
-QUOTE = "quote"
 
 
 @dataclass(frozen=True, slots=True)
 class PriceLine:
-    """One line of the file: `usd` is per hour, or the price to buy."""
+    """One line of the file: `usd` is per hour, or the price to buy; `amount` as asked in another `currency`."""
 
     device: Device
     usd: float
@@ -46,6 +50,9 @@ class PriceLine:
     provider: str
     date: str
     note: str = ""
+    condition: Condition = Condition.NEW
+    currency: str = DOLLARS
+    amount: float | None = None
 
 
 def read_prices(path: Path, catalogue: Catalogue) -> tuple[PriceLine, ...]:
@@ -90,41 +97,36 @@ def _priced(entry: Entry, device: Device, lines: Iterable[PriceLine]) -> Entry:
         (price.source, price.kind): CloudPrice(price.usd, price.source, price.date, price.kind, price.note)
         for price in device.cloud_prices
     }
-    changed = False
+    asked = {
+        (price.source.casefold(), price.condition): MarketPrice(
+            price.usd, price.source, price.date, price.condition, price.kind, price.note, price.currency, price.amount
+        )
+        for price in device.market_prices
+    }
+    changed: dict[str, object] = {}
     for line in lines:
         if line.hourly:
             for key in [key for key in cloud if key[0].casefold() == line.provider.casefold()]:
                 del cloud[key]
-            cloud[line.provider, ""] = CloudPrice(line.usd, line.provider, line.date, note=line.note)
-            changed = True
+            cloud[line.provider, QUOTE] = CloudPrice(line.usd, line.provider, line.date, QUOTE, line.note)
+            changed["cloud_prices"] = tuple(cloud.values())
         else:
-            source = f"{line.provider}, {line.note}" if line.note else line.provider
-            entry = msgspec.structs.replace(entry, launch_price=LaunchPrice(line.usd, source, line.date, QUOTE))
-    return msgspec.structs.replace(entry, cloud_prices=tuple(cloud.values())) if changed else entry
+            asked[line.provider.casefold(), line.condition] = MarketPrice(
+                line.usd, line.provider, line.date, line.condition, QUOTE, line.note, line.currency, line.amount
+            )
+            changed["market_prices"] = tuple(asked.values())
+    return msgspec.structs.replace(entry, **changed)
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     """Line numbers and values by column name, without empty lines."""
-    try:
-        data = read_at_most(path, MAX_FILE_BYTES)
-    except OSError as error:
-        raise DeviceError(f"The prices in {path} can't be read: {error.strerror or error}.") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise DeviceError(f"{path} has more than {MAX_FILE_BYTES >> 20} MiB: that is not a list of prices.")
-    try:
-        text = data.decode("utf-8-sig")
-        first = text.partition("\n")[0]
-        reader = csv.reader(StringIO(text), delimiter=";" if first.count(";") > first.count(",") else ",")
-        numbered = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DeviceError(f"{path} is not a table of comma-separated values: {error}.") from error
-    table = [(number, row) for number, row in numbered if any(row)]
+    table = read_table(path)
     names = [name.lower() for name in table[0][1]] if table else []
     unknown, lacking = [name for name in names if name not in COLUMNS], [name for name in NEEDED if name not in names]
-    if unknown or lacking or not {HOURLY, TO_BUY} & set(names):
+    if unknown or lacking or not {HOURLY, TO_BUY, PRICE} & set(names):
         raise DeviceError(
-            f"The first line of {path} must be a header with {', '.join(NEEDED)}, at least one of {HOURLY} and "
-            f"{TO_BUY}, "
+            f"The first line of {path} must be a header with {', '.join(NEEDED)}, at least one of {HOURLY}, {TO_BUY} "
+            f"and {PRICE}, "
             f"and no columns but {', '.join(COLUMNS)}; it has {', '.join(map(repr, names))[:200] or 'none'}."
         )
     return [(number, dict(zip(names, row, strict=False))) for number, row in table[1:]]
@@ -140,21 +142,77 @@ def _line(row: Mapping[str, str], catalogue: Catalogue) -> PriceLine:
     device = catalogue.find(row["device"])
     if not device.whole:
         raise DeviceError(f"{device.name} is a variant of a card: give the price of the card itself")
-    given = [name for name in (HOURLY, TO_BUY) if row.get(name)]
+    given = [name for name in (HOURLY, TO_BUY, PRICE) if row.get(name)]
     if len(given) != 1:
-        raise DeviceError(f"expected a figure in one of {HOURLY} and {TO_BUY}")
-    if not re.fullmatch(DATE, row["date"], re.ASCII) or day_of(row["date"]) is None:
-        raise DeviceError(f"{row['date']!r:.60} is not a date: expected one such as 2026-11-02")
+        raise DeviceError(f"expected a figure in one of {HOURLY}, {TO_BUY} and {PRICE}")
+    usd, currency, amount = _dollars(row, given[0])
     return PriceLine(
-        device, _usd(row[given[0]]), given[0] == HOURLY, row["provider"], row["date"], row.get("note") or ""
+        device=device,
+        usd=usd,
+        hourly=given[0] == HOURLY,
+        provider=row["provider"],
+        date=_day(row["date"]),
+        note=row.get("note") or "",
+        condition=_condition(row.get("condition") or ""),
+        currency=currency,
+        amount=amount,
     )
 
 
-def _usd(text: str) -> float:
+def _dollars(row: Mapping[str, str], column: str) -> tuple[float, str, float | None]:
+    """In dollars; and, where it was asked in another currency, that and how much of it."""
+    amount = _amount(row[column], small=column == HOURLY)
+    currency = (row.get("currency") or DOLLARS).upper()
+    if not CURRENCY.fullmatch(currency):
+        raise DeviceError(f"{row.get('currency')!r:.60} is not a currency: expected three letters such as EUR")
+    if currency == DOLLARS:
+        return amount, DOLLARS, None
+    if column != PRICE:
+        raise DeviceError(f"{column} is in dollars: put a price in {currency} into the column {PRICE}")
+    if not row.get("rate"):
+        raise DeviceError(f"a price in {currency} needs a rate: the dollars that one {currency} cost that day")
+    return amount * _amount(row["rate"], small=True), currency, amount
+
+
+def _condition(text: str) -> Condition:
     try:
-        usd = float(text.removeprefix("$"))
+        return Condition(text.lower()) if text else Condition.NEW
+    except ValueError:
+        raise DeviceError(f"{text!r:.60} is not a condition: expected new or used") from None
+
+
+def _day(text: str) -> str:
+    """A date; spreadsheets also write days since the end of 1899, and times after the date."""
+    day = re.split("[T ]", text, maxsplit=1)[0]
+    if re.fullmatch(r"\d{5}(\.\d*)?", day, re.ASCII):
+        return (SPREADSHEET_DAY_0 + timedelta(days=int(day[:5]))).isoformat()
+    if (dotted := re.fullmatch(r"(\d\d?)\.(\d\d?)\.(\d{4})", day, re.ASCII)) is not None:
+        day = f"{dotted[3]}-{dotted[2]:0>2}-{dotted[1]:0>2}"
+    if not re.fullmatch(DATE, day, re.ASCII) or day_of(day) is None:
+        raise DeviceError(f"{text!r:.60} is not a date: expected one such as 2026-11-02")
+    return day
+
+
+def _amount(text: str, *, small: bool = False) -> float:
+    """Of money, as people write it: 1299, $1,299.00, 1.299,00 or 1 299,00.
+
+    Args:
+        small: Of an hour, or a rate: a comma is never that of thousands.
+    """
+    figure = "".join(text.removeprefix("$").split()).replace("'", "")
+    if not small and re.fullmatch(r"\d{1,2}\.\d{3}", figure, re.ASCII):
+        raise DeviceError(f"{text!r:.60} can mean {figure} or {figure.replace('.', '')}: write it without separators")
+    point = figure.rfind(".") if figure.rfind(".") > figure.rfind(",") else figure.rfind(",")
+    thousands = not small and re.fullmatch(r"\d{1,3}(,\d{3})+", figure, re.ASCII)
+    if "," in figure and figure.replace(",", "").replace(".", "").isdecimal():
+        whole = figure if thousands else figure[:point]
+        if figure.endswith(",") or not re.fullmatch(r"\d+|\d{1,3}([.,])\d{3}(\1\d{3})*", whole, re.ASCII):
+            raise DeviceError(f"{text!r:.60} is not a price: expected a positive number such as 1299.00")
+        figure = re.sub("[.,]", "", whole) + ("" if thousands else "." + figure[point + 1 :])
+    try:
+        usd = float(figure)
     except ValueError:
         usd = 0.0
     if not 0 < usd < LARGEST_USD:
-        raise DeviceError(f"{text!r:.60} is not a price in dollars: expected a positive number such as 1299.00")
+        raise DeviceError(f"{text!r:.60} is not a price: expected a positive number such as 1299.00")
     return usd

@@ -2,21 +2,23 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from planner_app.core.measure.calibration import Calibration, Sample
+from planner_app.core.model.setup import Backend
 from planner_app.errors import PlannerError
 from planner_app.files.home import data_folder
+from planner_app.files.reading import read_at_most
 from planner_app.files.writing import alone, reason, write_atomically
 
 FORMAT = "plimsoll calibrations"
 VERSION = 1
 FOLDER_VARIABLE = "PLIMSOLL_CALIBRATIONS"
-MAX_FILE_BYTES = 64 << 20
+MAX_FILE_BYTES = 16 << 20
 MOST_BYTES = 1 << 60  # of memory: far beyond any machine, yet safe to calculate with
 
 
@@ -37,18 +39,24 @@ class Calibrations:
         """Skips unreadable files: estimates work without them."""
         return tuple(self._each())
 
-    def find(self, device: str, *, xla: bool, versions: Mapping[str, str]) -> Calibration | None:
+    def find(
+        self, device: str, *, xla: bool, versions: Mapping[str, str], backend: Backend = Backend.TENSORFLOW
+    ) -> Calibration | None:
         """The one for these versions of the worker's packages: memory differs with others."""
-        wanted = (device.casefold(), versions.get("tensorflow", ""), versions.get("keras", ""), xla)
+        of = {str(backend): versions.get(str(backend), "")}
+        wanted = (device.casefold(), of.get("tensorflow", ""), versions.get("keras", ""), xla, of.get("jax", ""))
         return next((each for each in self._each() if _key(each) == wanted), None)
 
     def add(
-        self, sample: Sample, *, device: str, tensorflow: str, keras: str, driver: str | None, xla: bool
+        self, sample: Sample, *, device: str, tensorflow: str, keras: str, driver: str | None, xla: bool, jax: str = ""
     ) -> Calibration:
         """Add a measurement to those known. It replaces an earlier one of the same point."""
-        fresh = Calibration(device, tensorflow, keras, xla, (sample,), driver)
+        return self.take_in([Calibration(device, tensorflow, keras, xla, (sample,), driver, jax)])[0]
+
+    def take_in(self, calibrations: Iterable[Calibration]) -> tuple[Calibration, ...]:
+        """Add all their measurements to those known here."""
         with self._changing():
-            return self._merge(fresh)
+            return tuple(map(self._merge, calibrations))
 
     def forget(self, device: str | None = None) -> int:
         """Delete the calibrations of one device or of all. Returns how many there were."""
@@ -71,9 +79,7 @@ class Calibrations:
 
     def import_file(self, path: Path) -> tuple[Calibration, ...]:
         """Import calibrations of another machine. Their measurements are added to those known here."""
-        given = _read(path)
-        with self._changing():
-            return tuple(self._merge(each) for each in given)
+        return self.take_in(_read(path))
 
     def _each(self) -> Iterator[Calibration]:
         try:
@@ -110,9 +116,10 @@ class Calibrations:
 
 def _read(path: Path) -> tuple[Calibration, ...]:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        data = read_at_most(path, MAX_FILE_BYTES)
+        if len(data) > MAX_FILE_BYTES:
             raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: these are not calibrations.")
-        read = msgspec.json.decode(path.read_bytes(), type=_File)
+        read = msgspec.json.decode(data, type=_File)
     except OSError as error:
         raise PlannerError(f"The calibrations {str(path)!r} can't be read: {reason(error)}.") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -132,5 +139,6 @@ def _makes_sense(sample: Sample) -> bool:
     return bool(sample.measured_bytes) and all(0 < n < MOST_BYTES for n in sizes) and max(map(abs, others)) < MOST_BYTES
 
 
-def _key(calibration: Calibration) -> tuple[str, str, str, bool]:
-    return calibration.device.casefold(), calibration.tensorflow, calibration.keras, calibration.xla
+def _key(calibration: Calibration) -> tuple[str, str, str, bool, str]:
+    each = calibration
+    return each.device.casefold(), each.tensorflow, each.keras, each.xla, each.jax

@@ -3,14 +3,17 @@
 import hashlib
 from collections.abc import Mapping
 
+import msgspec
+
 from planner_app.core.compile.check import Compiled, Program
-from planner_app.core.compile.line import Line
+from planner_app.core.compile.line import NO_LINE, Line
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Jit, StepSetup
 from planner_app.files.kept.traces import TraceCache, trace_key
 
 FORMAT = "plimsoll compiled 1"
 COMPILER = ("jax", "jaxlib", "jax-cuda12-pjrt")
+MODEL_CHARACTERS = 20
 
 
 class CompileCache(TraceCache):
@@ -23,14 +26,20 @@ class CompileCache(TraceCache):
         return self._read(key, "compiled", Compiled)
 
     def line(self, key: str) -> Line:
-        return self._read(key, "line", Line) or Line()
+        return self._read(key, "line", Line) or NO_LINE
 
-    def keep_line(self, key: str, line: Line) -> None:
+    def lines(self, of_model: str) -> dict[str, Line]:
+        """All lines of a model, by key."""
+        keys = [file.stem for file in self.folder.glob(f"{of_model}*.line")]
+        return {key: self.line(key) for key in keys}
+
+    def keep_line(self, key: str, line: Line) -> Line:
         """Merge with what another process has compiled in the meantime."""
         for anchor in self.line(key).anchors:
             if line.anchor(anchor.batch) is None:
                 line = line.with_anchor(anchor)
         self._write(key, "line", line)
+        return line
 
     def keep_program(self, key: str, program: Program) -> None:
         self._write(key, "program", program)
@@ -46,10 +55,15 @@ def program_key(model: CheckedModel, step: StepSetup, batch: int, jit: Jit, vers
     return _digest(FORMAT, trace_key(model, step, versions), str(batch), str(jit), *compiler)
 
 
-def line_key(model: CheckedModel, step: StepSetup, jit: Jit, target: str, versions: Mapping[str, str]) -> str:
-    """The programs of a line differ only in the batch."""
+def model_key(model: CheckedModel, versions: Mapping[str, str]) -> str:
+    """What the keys of all lines of a model begin with."""
     compiler = (versions.get(name, "") for name in COMPILER)
-    return _digest(FORMAT, "line", trace_key(model, step, versions), str(jit), target, *compiler)
+    return _digest(FORMAT, "line", trace_key(model, StepSetup(), versions), *compiler)[:MODEL_CHARACTERS]
+
+
+def line_key(of_model: str, step: StepSetup, jit: Jit, target: str) -> str:
+    """The programs of a line differ only in the batch."""
+    return of_model + _digest(msgspec.json.encode(step).hex(), str(jit), target)[:MODEL_CHARACTERS]
 
 
 def compiled_key(program: str, target: str, versions: Mapping[str, str]) -> str:

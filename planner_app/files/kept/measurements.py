@@ -9,10 +9,11 @@ from planner_app.core.measure.leak import worst_leak
 from planner_app.core.measure.measurement import Measurement
 from planner_app.errors import PlannerError
 from planner_app.files import writing
+from planner_app.files.reading import read_at_most
 
 FORMAT = "plimsoll measurement"
 VERSION = 1
-MAX_FILE_BYTES = 512 << 20  # a thousand steps of a thousand layers, in several processes
+MAX_FILE_BYTES = 128 << 20  # a thousand steps of a thousand layers, in several processes
 
 
 class _Head(msgspec.Struct):
@@ -50,11 +51,11 @@ def check_writable(path: Path) -> None:
 
 def read_measurement(path: Path) -> Measurement:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: that is not a measurement.")
-        data = path.read_bytes()
+        data = read_at_most(path, MAX_FILE_BYTES)
     except OSError as error:
         raise PlannerError(f"The measurement {str(path)!r} can't be read: {writing.reason(error)}.") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise PlannerError(f"{str(path)!r} is larger than {MAX_FILE_BYTES >> 20} MiB: that is not a measurement.")
     try:
         head = msgspec.json.decode(data, type=_Head)
         if head.format == FORMAT and head.version > VERSION:
@@ -109,6 +110,7 @@ def summary(measurement: Measurement) -> dict[str, Any]:
         "versions": msgspec.to_builtins(measurement.versions),
         "notes": list(dict.fromkeys(note for run in measurement.runs for note in run.notes)),
         "ended": measurement.ended,
+        "host": measurement.host,
     }
 
 

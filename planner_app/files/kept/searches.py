@@ -11,9 +11,11 @@ import msgspec
 from planner_app import __version__
 from planner_app.core.measure.search import Try
 from planner_app.files.home import cache_folder
+from planner_app.files.reading import read_at_most
 from planner_app.files.writing import keep
 
 FOLDER_VARIABLE = "PLIMSOLL_SEARCHES"
+MAX_FILE_BYTES = 16 << 20
 
 
 class SearchFile:
@@ -32,7 +34,7 @@ class SearchFile:
 
     def read(self) -> tuple[Try, ...]:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=tuple[Try, ...])
+            return msgspec.json.decode(read_at_most(self._file, MAX_FILE_BYTES), type=tuple[Try, ...])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return ()
 

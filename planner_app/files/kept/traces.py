@@ -20,6 +20,7 @@ from planner_app.core.model.setup import StepSetup
 from planner_app.core.model.trace import StepTrace
 from planner_app.core.replay.memory import Point
 from planner_app.files.home import cache_folder
+from planner_app.files.reading import read_at_most
 from planner_app.files.writing import BEGIN, keep
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ class TraceCache:
 
     def _read(self, key: str, kind: str, type_: type[T]) -> T | None:
         try:
-            head, _, body = self._path(key, kind).read_bytes().partition(b"\n")
+            head, _, body = read_at_most(self._path(key, kind), MOST_BYTES).partition(b"\n")
             if head.decode() != _head(key, kind, body):
                 return None
             return msgspec.json.decode(body, type=type_)
@@ -91,7 +92,7 @@ def trace_key(model: CheckedModel, setup: StepSetup, versions: Mapping[str, str]
     parts = [
         FORMAT,
         _own_code(),
-        *(versions.get(package, "") for package in ("tensorflow", "keras", "keras-hub")),
+        *(versions.get(package, "") for package in (str(setup.backend), "keras", "keras-hub")),
         *model.trusted,
         msgspec.json.encode(model.config, order="deterministic").hex(),
         msgspec.json.encode(model.compile_config, order="deterministic").hex(),

@@ -3,6 +3,7 @@ knows of the GPUs they name."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,7 +12,7 @@ from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError, PlannerError
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.files.logs.opening import LogPart, OfPieces, parts
-from planner_app.files.reading import pieces_of
+from planner_app.files.reading import opened
 
 __all__ = ["capacity_bytes", "diagnosed", "diagnosed_stream", "most_telling", "read_log"]
 
@@ -21,9 +22,8 @@ MOST_NAMED = 5
 def read_log(path: str | Path, layers: Sequence[str] = ()) -> Diagnosis:
     """`layers` are paths of the model's layers, if it is known."""
     try:
-        if not Path(path).is_file():
-            return diagnosed_stream(OfPieces(pieces_of(path)), layers, name=Path(path).name)
-        with Path(path).open("rb") as log:
+        file = opened(path)
+        with file if isinstance(file, BufferedReader) else OfPieces(file) as log:
             return diagnosed_stream(log, layers, name=Path(path).name)
     except OSError as error:
         raise PlannerError(f"The log {str(path)!r} can't be read: {error.strerror or error}.") from error

@@ -10,9 +10,14 @@ from typing import BinaryIO
 
 MAGIC = b"brain.Event:"
 MOST_RECORD_BYTES = 64 << 20
+MOST_FIELDS = 2_000_000  # of all records: seconds of work, and the events of days of training
 _HEADER, _CHECKSUM = 12, 4
 _VARINT, _DOUBLE, _BYTES, _FLOAT = 0, 1, 2, 5
 _Field = tuple[int, int, int | bytes]
+
+
+class _TooLong(Exception):
+    """More fields than are read."""
 
 
 def is_events(head: bytes) -> bool:
@@ -20,24 +25,28 @@ def is_events(head: bytes) -> bool:
 
 
 def as_text(log: BinaryIO, notes: list[str]) -> Iterator[bytes]:
-    last = 0
+    last, budget = 0, iter(range(MOST_FIELDS))
     while record := _record(log):
         step, scalars, words = 0, [], []
         try:
-            for number, _, value in _fields(record):
+            for number, _, value in _fields(record, budget):
                 if number == 2 and isinstance(value, int):
                     step = value
                 elif number == 5 and isinstance(value, bytes):
-                    scalars += list(_scalars(value))
+                    scalars += list(_scalars(value, budget))
                 elif number == 6 and isinstance(value, bytes):
-                    words += [text for at, _, text in _fields(value) if at == 2 and isinstance(text, bytes)]
+                    words += [text for at, _, text in _fields(value, budget) if at == 2 and isinstance(text, bytes)]
         except (ValueError, IndexError, struct.error):
             notes.append("A record of the file is damaged: read as far as it goes.")
             break
+        except _TooLong:
+            notes.append("The file has more events than are read: what follows them is not known.")
+            break
         last = max(last, step)
-        for tag, scalar in scalars:
-            yield f"{tag.decode('utf-8', 'replace')} loss = {scalar:g}, step = {step}\n".encode()
-        yield from (word + b"\n" for word in words)
+        told = [
+            f"{tag.decode('utf-8', 'replace')} loss = {scalar:g}, step = {step}".encode() for tag, scalar in scalars
+        ]
+        yield b"".join(line + b"\n" for line in (*told, *words))
     notes.append(
         f"This is a TensorBoard file: it tells how far training came (step {last}), not why it ended. What the program "
         "itself wrote would tell."
@@ -62,19 +71,21 @@ def _exactly(log: BinaryIO, size: int) -> bytes:
     return data
 
 
-def _scalars(summary: bytes) -> Iterator[tuple[bytes, float]]:
-    for number, _, value in _fields(summary):
+def _scalars(summary: bytes, budget: Iterator[int]) -> Iterator[tuple[bytes, float]]:
+    for number, _, value in _fields(summary, budget):
         if number != 1 or not isinstance(value, bytes):
             continue
-        parts = {at: part for at, _, part in _fields(value)}
+        parts = {at: part for at, _, part in _fields(value, budget)}
         tag, scalar = parts.get(1), parts.get(2)
         if isinstance(tag, bytes) and isinstance(scalar, bytes) and len(scalar) == 4:
             yield tag, struct.unpack("<f", scalar)[0]
 
 
-def _fields(data: bytes) -> Iterator[_Field]:
+def _fields(data: bytes, budget: Iterator[int]) -> Iterator[_Field]:
     place = 0
     while place < len(data):
+        if next(budget, None) is None:
+            raise _TooLong
         key, place = _varint(data, place)
         kind = key & 7
         if kind == _VARINT:

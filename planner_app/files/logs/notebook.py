@@ -1,12 +1,17 @@
 """A notebook's outputs as text: what its cells printed and the errors they raised, not what is written in them."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import BinaryIO
 
 import msgspec
 
-MOST_BYTES = 64 << 20  # a larger one is read as plain lines
+# What has more of either is read as plain lines.
+MOST_BYTES = 64 << 20
+MOST_OBJECTS = 1_000_000
+MOST_LINE_BYTES = 1 << 20
 
 
 class _Output(msgspec.Struct):
@@ -41,15 +46,11 @@ def as_text(log: BinaryIO, begin: Callable[[str], None]) -> Iterator[bytes]:
     while size <= MOST_BYTES and (piece := log.read(1 << 20)):
         pieces.append(piece)
         size += len(piece)
-    whole = b"".join(pieces)
-    try:
-        book = msgspec.json.decode(whole, type=_Notebook)
-    except msgspec.MsgspecError:
-        yield from _as_lines(whole)  # cut off, or too long: its strings stand on lines of their own
-        while piece := log.read(1 << 20):
-            yield from _as_lines(piece)
+    book = _decoded(b"".join(pieces))
+    if book is None:
+        yield from _as_lines(chain(pieces, iter(lambda: log.read(1 << 20), b"")))
         return
-    del pieces, whole
+    del pieces
     cells = [*book.cells, *(cell for sheet in book.worksheets for cell in sheet.cells)]
     for number, cell in enumerate(cells, 1):
         text = "".join(_of_output(output) for output in cell.outputs)
@@ -67,13 +68,32 @@ def _of_output(output: _Output) -> str:
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 
-def _as_lines(whole: bytes) -> Iterator[bytes]:
-    for line in whole.split(b"\n"):
-        text = line.strip().rstrip(b",")
-        if text[:1] == b'"' and text[-1:] == b'"':
-            try:
-                yield json.loads(text).rstrip("\n").encode("utf-8", "replace") + b"\n"
-                continue
-            except (ValueError, AttributeError):
-                pass
-        yield line + b"\n"
+def _decoded(whole: bytes) -> _Notebook | None:
+    """None if it was cut off or damaged, or is too much to hold."""
+    if len(whole) > MOST_BYTES or whole.count(b"{") > MOST_OBJECTS or whole.count(b'",') > MOST_OBJECTS:
+        return None
+    try:
+        return msgspec.json.decode(whole, type=_Notebook)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _as_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Of a notebook as text: each string of an output stands on a line of its own."""
+    rest = b""
+    for piece in pieces:
+        lines = (rest + piece).split(b"\n")
+        rest = lines.pop()
+        if len(rest) > MOST_LINE_BYTES:
+            lines, rest = [*lines, rest], b""
+        yield b"".join(map(_as_line, lines))
+    yield _as_line(rest)
+
+
+def _as_line(line: bytes) -> bytes:
+    text = line.strip().rstrip(b",")
+    if text[:1] == text[-1:] == b'"':
+        with suppress(ValueError):
+            written: str = json.loads(text)
+            return written.rstrip("\n").encode("utf-8", "replace") + b"\n"
+    return line + b"\n"

@@ -8,18 +8,22 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from typing import BinaryIO, Protocol, cast
+from itertools import takewhile
+from typing import BinaryIO, Protocol, Self, cast
 
 from planner_app.errors import PlannerError
+from planner_app.files.archives import DAMAGED
 from planner_app.files.logs import events, notebook
 
 PIECE_BYTES = 1 << 18
 HEAD_BYTES = 1 << 16  # enough to tell what a file is
-MOST_TEXT_BYTES = 4 << 30  # of what a small archive may unpack to
+MOST_TEXT_BYTES = 4 << 30  # of a plain file
+MOST_UNPACKED_BYTES = 1 << 30  # of all that a small archive may hold
 MOST_MEMBERS = 1000
+MOST_HEADER_BYTES = 1 << 16  # of a long name in a tar
+MOST_DICTIONARY_BYTES = 256 << 20  # what unpacking may hold; xz -9 takes 65 MiB
 MOST_LAYERS = 3  # an archive in an archive in a compressed file
 _TAR_MAGIC_AT = 257
-_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, NotImplementedError)
 
 
 class _Decompressor(Protocol):
@@ -41,22 +45,22 @@ class LogPart:
         notes: Sentences on what could not be read whole.
     """
 
-    def __init__(self, name: str, log: BinaryIO, head: bytes) -> None:
-        self.name, self._log, self._head = name, log, head
-        self._line, self._sent = 1, 0
+    def __init__(self, name: str, log: BinaryIO, head: bytes, room: "_Room") -> None:
+        self.name, self._log, self._head, self._room = name, log, head, room
+        self._line = 1
         self.places: list[tuple[int, str]] = []
         self.notes: list[str] = []
 
     def __iter__(self) -> Iterator[bytes]:
         try:
             for piece in self._pieces():
-                self._sent += len(piece)
+                self._room.left_bytes -= len(piece)
                 self._line += piece.count(b"\n")
                 yield piece
-                if self._sent > MOST_TEXT_BYTES:
-                    self.notes.append("Only the first 4 GiB of the text were read.")
+                if self._room.left_bytes < 0:
+                    self.notes.append(f"Only the first {self._room.most_bytes >> 30} GiB of the text were read.")
                     return
-        except _DAMAGED as error:
+        except DAMAGED as error:
             why = " ".join(str(error).split())[:200] or type(error).__name__
             self.notes.append(f"The file is damaged or cut off ({why}): read as far as it goes.")
 
@@ -78,42 +82,72 @@ class LogPart:
                 yield piece
 
 
-def parts(log: BinaryIO, name: str = "", layers: int = MOST_LAYERS) -> Iterator[LogPart]:
+class _Room:
+    """What is still read of a file, with all that is packed in it."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = self.left_bytes = most_bytes
+        self.left_members = MOST_MEMBERS
+
+    def take(self) -> bool:
+        """Whether there is room for one more file of an archive."""
+        self.left_members -= 1
+        return self.left_members >= 0 and self.left_bytes >= 0
+
+
+class _Member(tarfile.TarInfo):
+    """A tar's own records, long names say, are held in memory whole."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if not (found.isreg() or found.isdir() or found.issym() or found.islnk()) and found.size > MOST_HEADER_BYTES:
+            raise tarfile.ReadError(f"a record of {found.size:,} bytes")
+        return found
+
+
+def parts(log: BinaryIO, name: str = "") -> Iterator[LogPart]:
     """One after the other: each is read before the next is asked for."""
+    return _parts(log, name, MOST_LAYERS, None)
+
+
+def _parts(log: BinaryIO, name: str, layers: int, room: _Room | None) -> Iterator[LogPart]:
+    """`room` is that of the archive it comes from, if it comes from one."""
     head = log.read(HEAD_BYTES)
     whole = _Joined(head, log)
     if head[:4] == b"\x28\xb5\x2f\xfd":
         raise PlannerError("The log is compressed with Zstandard: unpack it with `zstd -d` first.")
+    packed = room or _Room(MOST_UNPACKED_BYTES)
     if layers and (unpacked := _decompressed(head, whole)) is not None:
-        yield from parts(unpacked, name.rpartition(".")[0] or name, layers - 1)
+        yield from _parts(unpacked, name.rpartition(".")[0] or name, layers - 1, packed)
     elif layers and head[:4] == b"PK\x03\x04":
-        yield from _of_zip(log, layers - 1)
+        yield from _of_zip(log, layers - 1, packed)
     elif layers and head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar":
-        yield from _of_tar(whole, layers - 1)
+        yield from _of_tar(whole, layers - 1, packed)
     else:
-        yield LogPart(name, whole, head)
+        yield LogPart(name, whole, head, room or _Room(MOST_TEXT_BYTES))
 
 
-def _of_zip(log: BinaryIO, layers: int) -> Iterator[LogPart]:
+def _of_zip(log: BinaryIO, layers: int, room: _Room) -> Iterator[LogPart]:
     if not log.seekable():
         raise PlannerError("A zip can't be read from standard input: give its file's name.")
     try:
         with zipfile.ZipFile(log) as archive:
-            for member in archive.infolist()[:MOST_MEMBERS]:
+            for member in takewhile(lambda _: room.take(), archive.infolist()):
                 if not member.is_dir():
                     with archive.open(member) as file:
-                        yield from parts(cast(BinaryIO, file), member.filename, layers)
-    except (*_DAMAGED, RuntimeError) as error:  # RuntimeError: a password is needed
+                        yield from _parts(cast(BinaryIO, file), member.filename, layers, room)
+    except DAMAGED as error:
         raise PlannerError(f"The archive can't be read: {error}.") from error
 
 
-def _of_tar(log: BinaryIO, layers: int) -> Iterator[LogPart]:
+def _of_tar(log: BinaryIO, layers: int, room: _Room) -> Iterator[LogPart]:
     try:
-        with tarfile.open(fileobj=log, mode="r|") as archive:
-            for _, member in zip(range(MOST_MEMBERS), archive, strict=False):
-                if (file := archive.extractfile(member)) is not None:
-                    yield from parts(cast(BinaryIO, file), member.name, layers)
-    except _DAMAGED as error:
+        with tarfile.open(fileobj=log, mode="r|", tarinfo=_Member) as archive:
+            while room.take() and (member := archive.next()) is not None:
+                if member.isreg() and (file := archive.extractfile(member)) is not None:
+                    yield from _parts(cast(BinaryIO, file), member.name, layers, room)
+    except DAMAGED as error:
         raise PlannerError(f"The archive can't be read: {error}.") from error
 
 
@@ -153,9 +187,12 @@ class _Unpacked(BytesIO):
         self._log, self._new = log, new
         self._unpacker = new()
         self._waiting = b""
+        self._left_bytes = 2 * MOST_UNPACKED_BYTES  # what nobody wants is unpacked too, to get past it
 
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = PIECE_BYTES if size is None or size < 0 else size
+        if self._left_bytes < 0:
+            raise EOFError(f"it unpacks to more than {2 * MOST_UNPACKED_BYTES >> 30} GiB")
         while True:
             packed = b""
             if self._unpacker.eof or self._unpacker.needs_input:
@@ -172,6 +209,7 @@ class _Unpacked(BytesIO):
             text = self._unpacker.decompress(packed, wanted)
             self._waiting = self._unpacker.unused_data
             if text:
+                self._left_bytes -= len(text)
                 return text
 
 
@@ -200,7 +238,7 @@ class _Gzip:
 _COMPRESSED: dict[bytes, Callable[[], _Decompressor]] = {
     b"\x1f\x8b": _Gzip,
     b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zXZ": lzma.LZMADecompressor,
+    b"\xfd7zXZ": lambda: lzma.LZMADecompressor(memlimit=MOST_DICTIONARY_BYTES),
 }
 
 

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -21,6 +21,7 @@ REST_SECONDS = 0.06
 # How long the drawing thread may wait for the working one at each switch; Python's 5 ms are a third of a frame.
 TURN_SECONDS = 0.001
 MOST_KEPT = 1024
+QUIET_SECONDS = 1.0  # then what was worked out is written to disk
 PAUSE_MS = 20  # about a frame: more redraws would not be visible
 
 
@@ -63,8 +64,10 @@ class Answers(QObject):
     answered = Signal()
     _worked_out = Signal()  # emitted in the working thread; `answered` follows in the asking one
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Callable[[], object] = lambda: None) -> None:
+        """`keep` is called in the working thread when nothing has been asked for a while, and at the end."""
         super().__init__()
+        self._keep = keep
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self.answered)
         self._worked_out.connect(self._on_worked_out)
@@ -123,12 +126,24 @@ class Answers(QObject):
             self._thread.start()
 
     def _serve(self) -> None:
+        kept = True
         while True:
             with self._changed:
-                while not self._closed and not any(self._open.values()):
-                    self._changed.wait()
-                if self._closed:
+                quiet = False
+                while not (self._closed or quiet or any(self._open.values())):
+                    quiet = not self._changed.wait(None if kept else QUIET_SECONDS)
+                done = self._closed
+            if done or quiet:
+                if not kept:
+                    self._keep()
+                kept = True
+                if done:
                     return
+                continue
+            kept = False
+            with self._changed:
+                if not any(self._open.values()):  # taken back meanwhile
+                    continue
                 if (left := self._asked + REST_SECONDS - time.monotonic()) > 0:
                     self._changed.wait(left)
                     continue

@@ -67,6 +67,11 @@ class Traces(QObject):
                     thread.start()
             self._changed.notify_all()
 
+    def idle_worker(self) -> WarmWorker | None:
+        """One to describe the next model with: it then has TensorFlow imported when the first line is traced."""
+        with self._changed:
+            return next((lane.worker for lane in self._lanes if lane.step is None and not self._closed), None)
+
     def close(self) -> None:
         """Cancel everything and wait until no child is left."""
         with self._changed:
@@ -135,6 +140,8 @@ class Traces(QObject):
             return
         except PlannerError as error:
             self.failed.emit(request.tracer, step, str(error))
+        except Exception as error:  # a lane that ends would leave the window waiting for its lines
+            self.failed.emit(request.tracer, step, f"A bug in Plimsoll: {type(error).__name__}: {error}")
         with self._changed:
             if self._request is not None and self._request.tracer is request.tracer:
                 self._done.add((request.tracer, step, request.up_to_bytes))

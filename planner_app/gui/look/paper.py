@@ -37,6 +37,11 @@ def heading(text: str, theme: Theme) -> str:
     return f'<p style="margin:{GAP}px 0 2px 0;color:{theme.muted}">{for_html(text)}</p>'
 
 
+def title(text: str) -> str:
+    """Of a section on a page of its own."""
+    return f'<p style="margin:{2 * GAP}px 0 {GAP}px 0;font-weight:600">{for_html(text)}</p>'
+
+
 def points(texts: Iterable[str]) -> str:
     items = "".join(f'<li style="margin-bottom:2px">{for_html(text)}</li>' for text in texts)
     return f'<ul style="margin:0 0 {GAP}px 0;-qt-list-indent:0;margin-left:14px">{items}</ul>'

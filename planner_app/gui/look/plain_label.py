@@ -1,6 +1,7 @@
 """Plain text widgets: names come from files, and may look like markup or reverse the text direction."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QMessageBox, QWidget
 
 from planner_app.foreign_text import for_html, for_terminal
@@ -17,6 +18,22 @@ class PlainLabel(QLabel):
 
     def setToolTip(self, text: str) -> None:
         super().setToolTip(plain_tip(text))
+
+
+class ElidedLabel(PlainLabel):
+    """One line that is cut where there is no room for it, instead of widening the window."""
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.width() >= self.sizeHint().width():
+            super().paintEvent(event)
+            return
+        painter, room = QPainter(self), self.contentsRect()
+        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(room, self.alignment(), shown)
 
 
 def plain_tip(text: str) -> str:

@@ -49,7 +49,8 @@ class Theme:
         return self.terms[list(Term).index(term)]
 
 
-# Hues of lines after Okabe and Ito: colour-blind readers can tell them apart. Terms in the order they are stacked in.
+# Hues of lines differ for every kind of colour blindness (tests/gui/test_theme.py).
+# Terms in the order they are stacked in.
 LIGHT = Theme(
     name="light",
     window="#eef1f4",
@@ -63,7 +64,7 @@ LIGHT = Theme(
     good="#1a7f4b",
     warn="#a86400",
     bad="#c0332b",
-    precisions=("#0072b2", "#d55e00", "#b0478a", "#c48a00", "#00806a", "#3a3f99"),
+    precisions=("#0072b2", "#c24000", "#8e2270", "#ab9300", "#00a05a", "#44189b"),
     terms=(
         "#34568b", "#d1495b", "#7c5cbf", "#2f9c95", "#edae49", "#6b8f71", "#b7b7a4", "#c97b84", "#8d99ae", "#c3cad2",
         "#9c6b3f", "#5f7a1f",
@@ -82,7 +83,7 @@ DARK = Theme(
     good="#4cc38a",
     warn="#f0b14a",
     bad="#f2766e",
-    precisions=("#56b4e9", "#ff8b4d", "#e08ac0", "#f0c648", "#3fd0ac", "#9da2ff"),
+    precisions=("#56b4e9", "#ea7535", "#e39aac", "#d9dc3c", "#3fe09a", "#8f86ff"),
     terms=(
         "#6f94d2", "#ea7585", "#a78ae6", "#4fc7bf", "#f2c46d", "#93bb99", "#d4d4bf", "#e3a1a9", "#aab6ca", "#59636e",
         "#c99a6b", "#a9c95e",

@@ -13,24 +13,29 @@ from functools import cached_property
 from os import PathLike, fspath
 from typing import Unpack
 
+from planner_app.core.buying.run import DAY, Run
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.option import COUNTS, ShopRequest
+from planner_app.core.hardware.prices import Accepted, Pay
 from planner_app.core.measure.measurement import Order, parse_place
 from planner_app.core.model.description import ModelDescription
 from planner_app.core.model.setup import Precision
 from planner_app.core.plan.ladder import PlanRequest
+from planner_app.core.plan.pipeline import InputSettings
 from planner_app.core.plan.plan import MemorySettings
 from planner_app.errors import ModelError, SetupError
 from planner_app.files.devices.catalogue import catalogue, find_device
+from planner_app.files.devices.machines import market
 from planner_app.planner.advise import advice_request
 from planner_app.planner.api import results
 from planner_app.planner.api.live import LiveModel, is_live
 from planner_app.planner.api.progress import Shown, showing
 from planner_app.planner.api.setups import SetupOptions, least_batch, member, setup_of
+from planner_app.planner.buying import whole_run
 from planner_app.planner.compile import compile_checks
 from planner_app.planner.lines import Ask
 from planner_app.planner.measuring.measure import measure
-from planner_app.planner.opening import absolute, check_model, describe_model, file_name
+from planner_app.planner.opening import absolute, check_model, file_name
 from planner_app.planner.planner import Planner
 from planner_app.planner.shop import confirmed
 from planner_app.units import parse_bytes
@@ -105,7 +110,7 @@ class Model:
     def description(self) -> ModelDescription:
         """Layers, shapes and parameters; takes as long as TensorFlow takes to start."""
         with showing(self._progress) as on_progress:
-            return describe_model(self._planner.model, self._source, on_progress=on_progress)
+            return self._planner.describe(self._source, on_progress=on_progress)
 
     def estimate(
         self, batch: int, *, device: str = "cpu", limit: str | None = None, **options: Unpack[SetupOptions]
@@ -153,9 +158,10 @@ class Model:
         """What to change so that it fits, the cheapest first. Each change is traced, none is run."""
         setup, where = setup_of(batch, options), find_device(device)
         others = catalogue().devices if where.cuda else ()
-        request = advice_request(setup, where, self.description, others, _bytes(limit))
-        with showing(self._progress) as on_progress:
-            return results.of(results.Advice, self._planner.advise(request, on_progress=on_progress))
+        with self._planner.workers:
+            request = advice_request(setup, where, self.description, others, _bytes(limit))
+            with showing(self._progress) as on_progress:
+                return results.of(results.Advice, self._planner.advise(request, on_progress=on_progress))
 
     def shop(
         self,
@@ -166,9 +172,26 @@ class Model:
         accumulate_up_to: int = 1,
         devices: Names | None = None,
         sure: bool = False,
+        samples: int | None = None,
+        epochs: int = 1,
+        deadline_days: float | None = None,
+        budget_usd: float | None = None,
+        power_usd_per_kwh: float = 0.0,
+        runs: int = 1,
+        pay: str | None = None,
+        used: bool = False,
+        launch_prices: bool = False,
         **options: Unpack[SetupOptions],
     ) -> results.Offers:
-        """Which GPUs carry it, how many, and at what price; and why the others can't."""
+        """Which GPUs carry it, how many, and at what price; and why the others can't.
+
+        Args:
+            samples: In the training set. With it, `proposals` say what the whole training takes: days, energy, and
+                dollars to rent or to buy, for `runs` of `epochs` within the deadline and the budget.
+            pay: "cloud" or "buy", where only one way to pay is wanted for the whole training.
+            used: Prices of used cards count too.
+            launch_prices: List prices at launch count where no other price is known.
+        """
         setup = setup_of(batch, options)
         allowed = tuple(Precision(name) for name in _names(precisions))
         request = ShopRequest(setup, allowed, accumulate_up_to, tuple(counts), sure)
@@ -176,7 +199,17 @@ class Model:
         if devices is not None:
             where = [find_device(name) for name in _names(devices)]
         with showing(self._progress) as on_progress:
-            found = self._planner.shop(request, where, today=date.today(), on_progress=on_progress)
+            accepted = Accepted(used, launch_prices)
+            if samples is not None:
+                deadline = None if deadline_days is None else deadline_days * DAY
+                run = Run(samples, epochs, deadline, budget_usd, power_usd_per_kwh, runs, pay=_pay(pay))
+                whole = whole_run(
+                    self._planner, request, run, where, market(), today=date.today(), accepted=accepted,
+                    input=InputSettings(), on_progress=on_progress,
+                )  # fmt: skip
+                offers = whole.offers
+                return results.Offers(offers.options, offers.refusals, offers.missing, request, whole)
+            found = self._planner.shop(request, where, today=date.today(), accepted=accepted, on_progress=on_progress)
             if devices is not None:  # few enough to confirm each by replays
                 found = replace(found, options=tuple(confirmed(self._planner, request, found.options)))
         return results.Offers(found.options, found.refusals, found.missing, request)
@@ -250,6 +283,13 @@ class Model:
 
 def _names(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _pay(name: str | None) -> Pay | None:
+    try:
+        return None if name is None else Pay(name)
+    except ValueError:
+        raise SetupError(f"pay must be {' or '.join(Pay)}, got {name!r}.") from None
 
 
 def _bytes(limit: str | None) -> int | None:

@@ -10,12 +10,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import msgspec
 
 from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.fine_tune import layer_states
 from planner_app.errors import ModelError
 from planner_app.files.writing import reason, write_atomically
 
@@ -34,15 +35,16 @@ class LiveModel:
     def __init__(self, model: Any) -> None:
         config, compiled = _configurations(model)
         self._folder = tempfile.TemporaryDirectory(prefix="plimsoll-")
-        own = own_objects(model, (config, compiled))
+        own, layers = own_objects(model, (config, compiled)), layer_states(model)
         self.checked = CheckedModel(
             name=str(getattr(model, "name", "model")),
             format=LIVE,
             config=config,
             compile_config=compiled,
             keras_version=getattr(sys.modules.get("keras"), "__version__", None),
-            sha256=hashlib.sha256(msgspec.json.encode([config, compiled], order="deterministic")).hexdigest(),
+            sha256=hashlib.sha256(msgspec.json.encode([config, compiled, layers], order="deterministic")).hexdigest(),
             custom=str(self._shipped(own)) if own else None,
+            layers=layers,
         )
 
     def close(self) -> None:
@@ -93,17 +95,18 @@ def _keras() -> Any:
 def own_objects(model: Any, configurations: Any) -> dict[str, Any]:
     """What the configurations name beside Keras: classes and functions, by the names they use."""
     known: dict[str, Any] = {type(part).__name__: type(part) for part in _parts(model)}
+    known |= {each.__name__: each for each in _compiled_functions(model)}
     registered = _keras().saving.get_custom_objects()
     found: dict[str, Any] = {}
     for node in _nodes(configurations):
-        name, module = node.get("class_name"), node.get("module")
+        name, module, registered_name = (node.get(key) for key in ("class_name", "module", "registered_name"))
         if name == "function":
-            name = node.get("config")
+            name = registered_name = node.get("config")
         if not isinstance(name, str):
             continue
         homes = [vars(home) for each in (module, "__main__") if (home := sys.modules.get(str(each))) is not None]
         places: list[Mapping[str, Any]] = [registered, known, *homes]
-        written = (str(node.get("registered_name")), name)
+        written = (str(registered_name), name)
         value = next((place[each] for place in places for each in written if each in place), None)
         if value is not None and not _is_everywhere(value):
             found[name] = value
@@ -117,6 +120,13 @@ def _parts(model: Any) -> Iterator[Any]:
     for name in ("optimizer", "loss", "_compile_metrics"):
         if (part := getattr(model, name, None)) is not None:
             yield part
+
+
+def _compiled_functions(model: Any) -> Iterator[Any]:
+    """Losses and metrics that are functions: one made by another function is found nowhere by its name."""
+    arguments = getattr(getattr(model, "_compile_config", None), "config", None) or {}
+    for key in ("loss", "metrics", "weighted_metrics"):
+        yield from (each for each in _keras().tree.flatten(arguments.get(key)) if isinstance(each, FunctionType))
 
 
 def _is_everywhere(value: Any) -> bool:
@@ -164,5 +174,5 @@ def _is_local(value: Any) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{lines[0][:300].rstrip('.')}." if lines else f"{type(error).__name__}."
+    first = " ".join(str(error).strip().partition("\n\n")[0].split())
+    return f"{first[:300].rstrip('.')}." if first else f"{type(error).__name__}."

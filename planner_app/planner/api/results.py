@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from planner_app.core.advise import values as advice_values
+from planner_app.core.buying.run import Proposal
 from planner_app.core.compile import check as compile_check
 from planner_app.core.estimate import estimate, largest
 from planner_app.core.hardware import option
@@ -18,9 +21,16 @@ from planner_app.core.measure import measurement
 from planner_app.core.plan.plan import Plan as CorePlan
 from planner_app.errors import PlannerError
 from planner_app.files.plans import plan_text, write_plan
+from planner_app.files.scenarios import write_scenario
+from planner_app.files.writing import reason, write_atomically
+from planner_app.planner.buying import Answered
 from planner_app.planner.planner import SweepPoint
 from planner_app.reports import dicts, html
-from planner_app.reports.shop_rows import as_json, option_row
+from planner_app.reports.buying.run_rows import proposal_row
+from planner_app.reports.buying.shop_rows import as_json, option_row
+from planner_app.reports.signing.html_page import html_page
+from planner_app.reports.signing.page import Page, page
+from planner_app.reports.signing.pdf_page import pdf_page
 
 if TYPE_CHECKING:
     import pandas
@@ -139,6 +149,39 @@ class Offers(option.Offers, Answer):
     """GPUs that carry the training; `best()` puts them in order."""
 
     request: option.ShopRequest | None = None
+    answered: Answered | None = None
+
+    @property
+    def proposals(self) -> tuple[Proposal, ...]:
+        """The whole training on each option within the limits, cheapest first; empty if `samples` were not given."""
+        return () if self.answered is None else self.answered.best
+
+    def save_report(self, path: str | Path) -> Path:
+        """One page for whoever approves the purchase: PDF or HTML, by the ending of the name."""
+        return self._saved(path, pdf_page if Path(path).suffix.lower() == ".pdf" else lambda it: html_page(it).encode())
+
+    def save_scenario(self, path: str | Path) -> Path:
+        """The question and its answer, to ask it again later."""
+        write_scenario(Path(path), self._whole().scenario)
+        return Path(path)
+
+    def _saved(self, path: str | Path, drawn: Callable[[Page], bytes]) -> Path:
+        found = self._whole()
+        scenario = found.scenario
+        made = page(
+            scenario.model, scenario.request, scenario.run, found.proposals, date.fromisoformat(scenario.made),
+            found.changes, found.since,
+        )  # fmt: skip
+        try:
+            write_atomically(Path(path), drawn(made))
+        except OSError as error:
+            raise PlannerError(f"The report can't be written to {path}: {reason(error)}.") from error
+        return Path(path)
+
+    def _whole(self) -> Answered:
+        if self.answered is None:
+            raise PlannerError("The report is about the whole training: give shop() samples and epochs.")
+        return self.answered
 
     def best(self, by: str = "price", pay: str = "cloud", *, every_count: bool = False) -> list[option.Option]:
         found = ranked(self.options, By(by), Pay(pay))
@@ -150,6 +193,8 @@ class Offers(option.Offers, Answer):
         return as_json(self.request, self, self.best(), front(self.options))
 
     def rows(self) -> list[Row]:
+        if self.answered is not None:
+            return [proposal_row(each) for each in self.answered.best]
         return [option_row(each) for each in self.best()]
 
     def _repr_html_(self) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypedDict, TypeVar
 
-from planner_app.core.model.setup import Jit, Precision, Setup, parse_optimizer
+from planner_app.core.model.setup import Backend, Jit, Precision, Setup, parse_optimizer
+from planner_app.core.sharding.mesh import parse_mesh
 from planner_app.errors import SetupError
+from planner_app.files.layouts import sharding
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -25,6 +27,9 @@ class SetupOptions(TypedDict, total=False):
         loss: A Keras loss, as "huber" or "huber:delta=2"; by default the model's own.
         lora: Rank of low-rank adapters that are trained instead of the weights, as "8" or "8:*query*".
         quantize: Weights as "int8", "int4" or "float8".
+        backend: Keras' backend: "tensorflow" or "jax".
+        mesh: On JAX, GPUs as shares of the batch and of the model, as "2x4".
+        layout: On JAX, where variables lie on the mesh: "data", "auto", "own", "fsdp" or a file of rules.
     """
 
     precision: str
@@ -38,6 +43,9 @@ class SetupOptions(TypedDict, total=False):
     loss: str
     lora: str
     quantize: str
+    backend: str
+    mesh: str
+    layout: str
 
 
 def setup_of(batch: int, options: SetupOptions) -> Setup:
@@ -45,6 +53,9 @@ def setup_of(batch: int, options: SetupOptions) -> Setup:
     Raises:
         SetupError: One of the options does not make sense.
     """
+    backend = member(Backend, options.get("backend", "tensorflow"), "backend")
+    if backend is Backend.TENSORFLOW and ("mesh" in options or "layout" in options):
+        raise SetupError('mesh and layout are for Keras on JAX: add backend="jax".')
     chosen = Setup(
         batch=batch,
         precision=member(Precision, options.get("precision", "float32"), "precision"),
@@ -53,10 +64,12 @@ def setup_of(batch: int, options: SetupOptions) -> Setup:
         jit=member(Jit, options.get("jit", "auto"), "jit"),
         freeze=tuple(options.get("freeze", ())),
         remat=options.get("remat", ""),
-        sizes=tuple((name, tuple(sizes)) for name, sizes in options.get("sizes", {}).items()),
+        sizes=tuple((name, tuple(sizes)) for name, sizes in (options.get("sizes") or {}).items()),
         loss=options.get("loss", ""),
         lora=options.get("lora", ""),
         quantize=options.get("quantize", ""),
+        backend=backend,
+        **sharding(options.get("mesh"), options.get("layout")),
     )
     if "optimizer" not in options:
         return chosen
@@ -65,7 +78,8 @@ def setup_of(batch: int, options: SetupOptions) -> Setup:
 
 def least_batch(options: SetupOptions) -> int:
     """The smallest batch that feeds every GPU in every step."""
-    return options.get("gpus", 1) * options.get("accumulate", 1)
+    replicas = parse_mesh(options["mesh"]).data if "mesh" in options else options.get("gpus", 1)
+    return replicas * options.get("accumulate", 1)
 
 
 def member(kind: type[E], text: str, what: str) -> E:

@@ -60,4 +60,5 @@ def calibrate_with(store: Calibrations, measurement: Measurement, comparison: Co
         keras=measurement.versions.keras,
         driver=measurement.versions.driver,
         xla=any(run.xla for run in measurement.runs),
+        jax=measurement.versions.jax,
     )

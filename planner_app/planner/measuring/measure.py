@@ -171,4 +171,5 @@ def _versions(machine: Machine) -> Versions:
 
 def _told_by(run: Run, versions: Versions) -> Versions:
     """The worker's Python may be another one: what it says counts."""
-    return replace(versions, tensorflow=run.tensorflow or versions.tensorflow, keras=run.keras or versions.keras)
+    tensorflow = run.tensorflow or ("" if run.jax else versions.tensorflow)
+    return replace(versions, tensorflow=tensorflow, keras=run.keras or versions.keras, jax=run.jax)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner_app.core.hardware.machine import Driver, Gpu, Machine
+from planner_app.core.measure.measurable import check_measurable
 from planner_app.core.measure.measurement import Order, Place
-from planner_app.core.model.setup import Setup
+from planner_app.core.model.setup import Backend, Setup
 from planner_app.errors import DeviceError, SetupError
 from planner_app.jobs.protocol import GIB
 
@@ -33,13 +34,14 @@ class Placed:
 
 
 def placed(place: Place, setup: Setup, machine: Machine, order: Order = Order.ORDINARY) -> Placed:
-    if order is Order.INLINE and (place.on_gpu or setup.gpus > 1):
-        raise SetupError("Kernels run one by one on the CPU, for one replica: GPUs run them in that order anyway.")
+    check_measurable(setup, place, order)
     if place.limit_bytes is not None and place.limit_bytes < SMALLEST_LIMIT:
         raise SetupError(
             f"A limit of {place.limit_bytes} bytes is too little for TensorFlow itself: give 4MiB or more."
         )
     if not place.on_gpu:
+        if setup.backend is Backend.JAX:
+            return Placed(place, (), _cpu_name())
         most = machine_bytes()
         room = None if most is None else max(int(most * OF_THE_MACHINE) - TENSORFLOW_BYTES, most // 2)
         if place.limit_bytes is None and room is not None:

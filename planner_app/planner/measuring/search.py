@@ -32,6 +32,7 @@ def search(
     most: int = MOST_TRIES,
     confirm: int = CONFIRM,
     known: Sequence[Try] = (),
+    run: Callable[..., Measurement] = measure,
     on_try: Callable[[Try], None] | None = None,
     on_progress: OnProgress | None = None,
     cancelled: threading.Event | None = None,
@@ -46,6 +47,7 @@ def search(
         confirm: How often the answer is tried: close to the limit a batch fits in one process and not in the next.
         margin: A batch fits if it leaves this share of the limit free.
         known: Tries of an earlier search that was not finished.
+        run: What measures a try: `measure`, or the same on another machine.
         on_try: Hears of every try as it ends.
 
     Raises:
@@ -61,9 +63,9 @@ def search(
                 text = f"try {number} of at most {most}, {batch} on each GPU: {event.text}"
                 on_progress(Progress(done=event.done, of=event.of, text=text))
 
-        tried = replace(setup, batch=batch * setup.gpus * setup.accumulate)
+        tried = replace(setup, batch=batch * setup.shares)
         began = time.monotonic()
-        result = measure(
+        result = run(
             model,
             tried,
             place,

@@ -10,10 +10,10 @@ from planner_app.core.hardware.option import Option
 from planner_app.core.measure.measurement import Measurement
 from planner_app.core.plan.plan import Plan
 from planner_app.foreign_text import for_html
+from planner_app.reports.buying.shop_rows import format_rate, format_usd
 from planner_app.reports.estimate_table import trained_with
 from planner_app.reports.html.chart import chart
 from planner_app.reports.html.page import answer, cell, line, piece, table
-from planner_app.reports.shop_rows import format_rate, format_usd
 from planner_app.reports.verdict_text import verdict_words
 from planner_app.units import format_bytes
 
@@ -31,7 +31,7 @@ def estimate_html(result: Estimate) -> str:
     if result.verdict is not None and result.capacity_bytes is not None:
         words = verdict_words(result.verdict, result.level, result.capacity_bytes)
         said.insert(0, answer(words[0].upper() + words[1:], result.verdict))
-        said.append(line(f"TensorFlow gets {format_bytes(result.capacity_bytes)} of {result.device}."))
+        said.append(line(f"{setup.backend.label} gets {format_bytes(result.capacity_bytes)} of {result.device}."))
     how = [f"batch {setup.batch:,}", str(setup.precision), *trained_with(setup, result.trained)]
     how += [f"{setup.gpus} GPUs"] * (setup.gpus > 1) + [f"{setup.accumulate} accumulation steps"] * (
         setup.accumulate > 1
@@ -62,13 +62,15 @@ def largest_html(result: Largest) -> str:
     if not result.batch:
         needed = format_bytes(result.level.peak_bytes)
         said = answer("Not even one sample per GPU fits", Verdict.DOES_NOT_FIT)
-        return piece(said, line(f"It needs {needed}; TensorFlow gets {format_bytes(result.capacity_bytes)}."))
+        return piece(
+            said, line(f"It needs {needed}; {result.setup.backend.label} gets {format_bytes(result.capacity_bytes)}.")
+        )
     more = (
         "" if not result.counting_tight.bound else " Larger batches were not tried: memory hardly grows with the batch."
     )
     return piece(
         answer(f"Fits up to {result.sure_batch:,}, tight up to {result.batch:,}"),
-        line(f"{result.device}: TensorFlow gets {format_bytes(result.capacity_bytes)}.{more}"),
+        line(f"{result.device}: {result.setup.backend.label} gets {format_bytes(result.capacity_bytes)}.{more}"),
         line(f"{result.setup.precision}, {result.setup.gpus} GPU{'s' if result.setup.gpus > 1 else ''}", "muted"),
         line(result.calibrated, "muted") if result.calibrated else "",
     )

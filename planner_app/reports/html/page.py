@@ -6,8 +6,8 @@ from planner_app.core.estimate.verdict import Verdict
 from planner_app.foreign_text import for_html
 from planner_app.units import format_bytes
 
-COLOURS = ("#0072b2", "#d55e00", "#b0478a", "#c48a00", "#00806a", "#3a3f99")  # as the app's lines, after Okabe and Ito
-DARK_COLOURS = ("#56b4e9", "#ff8b4d", "#e08ac0", "#f0c648", "#3fd0ac", "#9da2ff")
+COLOURS = ("#0072b2", "#c24000", "#8e2270", "#ab9300", "#00a05a", "#44189b")  # as the app's lines
+DARK_COLOURS = ("#56b4e9", "#ea7535", "#e39aac", "#d9dc3c", "#3fe09a", "#8f86ff")
 VERDICTS = {Verdict.FITS: "good", Verdict.TIGHT: "warn", Verdict.DOES_NOT_FIT: "bad"}
 
 _LIGHT = "--good:#1a7f4b;--warn:#a86400;--bad:#c0332b;--grid:#d5dbe1;--muted:#5d6875;" + "".join(

@@ -19,14 +19,32 @@ Rows = dict[str, tuple[Any, Any]]  # of embeddings' gradients, by the variable's
 ROWS_BYTES = 64 << 20  # of one embedding's rows may always be kept
 
 
-class Catcher:
-    """Stands in for an optimizer's `apply` while a train step is traced.
+class Caught:
+    """What a step of one replica hands to its optimizer.
 
-    Every replica is traced in a thread of its own, and they take turns in the middle of a step: each has its own list.
+    Attributes:
+        weight: The share's part of the batch; None for a whole batch.
+        is_weighted: Whether the loss was weighted already, and so the gradients are.
+    """
+
+    def __init__(self, weight: Any) -> None:
+        self.weight = weight
+        self.is_weighted = weight is None
+        self.updates: list[Pairs] = []
+
+
+class Catcher:
+    """Stands in for an optimizer's `scale_loss` and `apply` while a train step is traced.
+
+    A share's loss is weighted before its gradients are taken, so that in half precision they have the size that they
+    have in the whole batch: neither loss scaling nor rounding sees a difference. A step that does not scale its loss
+    has its gradients weighted. Every replica is traced in a thread of its own, and they take turns in the middle of a
+    step: each has its own account.
     """
 
     def __init__(self, optimizer: Any) -> None:
-        self._optimizer, self._real = optimizer, getattr(optimizer, "apply", None)
+        self._optimizer = optimizer
+        self._real_apply, self._real_scale = (getattr(optimizer, name, None) for name in ("apply", "scale_loss"))
         self._replica = threading.local()
 
     @contextmanager
@@ -34,35 +52,44 @@ class Catcher:
         if self._optimizer is None:  # a model that only predicts
             yield
             return
-        self._optimizer.apply = self._apply
+        self._optimizer.apply, self._optimizer.scale_loss = self._apply, self._scale_loss
         try:
             yield
         finally:
-            del self._optimizer.apply
+            del self._optimizer.apply, self._optimizer.scale_loss
 
-    def gradients(self, step: Callable[[Any], Any], data: Any) -> tuple[Any, Pairs]:
-        """What a train step returns, and the gradients and variables that it would have updated."""
-        found: list[Pairs] = []
-        self._replica.found = found
+    def gradients(self, step: Callable[[Any], Any], data: Any, weight: Any = None) -> tuple[Any, Pairs]:
+        """What a train step returns, and the variables that it would have updated with their weighted gradients."""
+        self._replica.caught = caught = Caught(weight)
         try:
             logs = step(data)
         finally:
-            self._replica.found = None
-        if len(found) != 1:
+            self._replica.caught = None
+        if len(caught.updates) != 1:
             raise PlanError(
-                f"The model's train_step updates its optimizer {len(found)} times in a step. To accumulate gradients "
-                "it must do so exactly once."
+                f"The model's train_step updates its optimizer {len(caught.updates)} times in a step. To accumulate "
+                "gradients it must do so exactly once."
             )
-        return logs, found[0]
+        (pairs,) = caught.updates
+        return logs, pairs if caught.is_weighted else [(scaled(grad, weight), variable) for grad, variable in pairs]
+
+    def _scale_loss(self, loss: Any) -> Any:
+        assert self._real_scale is not None
+        loss = self._real_scale(loss)
+        caught = getattr(self._replica, "caught", None)
+        if caught is None or caught.weight is None:
+            return loss
+        caught.is_weighted = True
+        return loss * tf.cast(caught.weight, loss.dtype)
 
     def _apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
-        found = getattr(self._replica, "found", None)
-        if found is None:
-            assert self._real is not None
-            self._real(grads, trainable_variables)
+        caught = getattr(self._replica, "caught", None)
+        if caught is None:
+            assert self._real_apply is not None
+            self._real_apply(grads, trainable_variables)
             return
         variables = self._optimizer._trainable_variables if trainable_variables is None else trainable_variables
-        found.append(list(zip(grads, variables, strict=True)))
+        caught.updates.append(list(zip(grads, variables, strict=True)))
 
 
 def scaled(grad: Any, weight: Any) -> Any:
@@ -159,15 +186,14 @@ class Accumulator:
                 for variable in self.variables
             ]
 
-    def add(self, pairs: Pairs, weight: Any, samples: int | None) -> Rows:
-        """In a replica's context: adds gradients, each times the weight of its samples. Gives the rows to keep."""
+    def add(self, pairs: Pairs, samples: int | None) -> Rows:
+        """In a replica's context: adds a share's gradients. Gives the rows to keep."""
         kept: Rows = {}
         for grad, variable in pairs:
             if grad is None:
                 continue
             place = self._place[_key(variable)]
             self._used.add(place)
-            grad = scaled(grad, weight)
             if isinstance(grad, tf.IndexedSlices) and self._keeps(place, grad, samples):
                 kept[str(place)] = (grad.values, grad.indices)
             else:

@@ -23,6 +23,7 @@ from typing import Any
 import keras
 from keras.src.backend.tensorflow.trainer import TensorFlowTrainer
 from keras.src.losses import loss as losses
+from keras.src.trainers.compile_utils import CompileLoss
 from keras.src.trainers.trainer import Trainer
 
 MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
@@ -43,6 +44,19 @@ class Sums:
     own: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a metric gave in a step. `key` says which part of it, where it gives several by name."""
+
+    metric: Any
+    key: str | None
+    value: Any
+
+    def now(self) -> Any:
+        result = self.metric.result()
+        return result if self.key is None else result[self.key]
+
+
 @dataclass(slots=True)
 class Ledger:
     """What the losses of one share must know, and what they say.
@@ -54,6 +68,7 @@ class Ledger:
         needs_data: Whether a divisor depends on the data, not on their shapes alone.
         sums: The sum over samples of each loss, or its only number.
         is_scalar: Which of them are only a number.
+        results: What metrics gave as their results.
     """
 
     weight: Any = None
@@ -67,6 +82,7 @@ class Ledger:
     additional: list[Any] = field(default_factory=list)
     keras_loss: Any = None
     needs_data: bool = False
+    results: list[Result] = field(default_factory=list)
 
     def as_sum(self, value: Any) -> Any:
         """A sum over the share's samples, so that weighting by samples gives the sum over the batch's."""
@@ -100,12 +116,26 @@ def keeping(ledger: Ledger) -> Iterator[Ledger]:
 
 
 @contextmanager
+def at_once(output_trackers: Sequence[Any]) -> Iterator[None]:
+    """In the thread of a replica that trains a whole batch: the loss of an output counts once for each batch.
+
+    So it does in Keras, where the size of a batch is not known while a step is traced. Here it is.
+    """
+    _active.at_once = output_trackers
+    try:
+        yield
+    finally:
+        _active.at_once = ()
+
+
+@contextmanager
 def installed() -> Iterator[None]:
     """Around what is traced: Keras' reductions look for a ledger."""
     places: list[tuple[Any, str, Any]] = [
         (losses, "reduce_weighted_values", _reduce),
         (losses, "scale_loss_for_distribution", _unless_active(losses.scale_loss_for_distribution)),
         (losses, "unscale_loss_for_distribution", _unless_active(losses.unscale_loss_for_distribution)),
+        (CompileLoss, "call", _call_losses),
         (TensorFlowTrainer, "_aggregate_additional_loss", _additional),
         (Trainer, "compute_loss", _compute_loss),
         (keras.metrics.Mean, "update_state", _update_mean),
@@ -121,6 +151,7 @@ def installed() -> Iterator[None]:
 
 
 _reduce_weighted_values = losses.reduce_weighted_values
+_keras_call_losses = CompileLoss.call
 _aggregate = TensorFlowTrainer._aggregate_additional_loss
 _keras_compute_loss = Trainer.compute_loss
 _keras_update_mean = keras.metrics.Mean.update_state
@@ -175,6 +206,30 @@ def _reduce(
     return ledger.as_sum(total if reduction == "sum" else values)
 
 
+def _call_losses(compiled: Any, *args: Any, **kwargs: Any) -> Any:
+    """A loss with its own `__call__` reduces by itself: its value is told the ledger all the same."""
+    ledger, flat = active(), compiled._flat_losses
+    if ledger is None or flat is None:
+        return _keras_call_losses(compiled, *args, **kwargs)
+    compiled._flat_losses = [each._replace(loss=_told(ledger, each.loss)) for each in flat]
+    try:
+        return _keras_call_losses(compiled, *args, **kwargs)
+    finally:
+        compiled._flat_losses = flat
+
+
+def _told(ledger: Ledger, loss: Any) -> Any:
+    def call(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        known = len(ledger.counted)
+        value = loss(y_true, y_pred, sample_weight)
+        if len(ledger.counted) > known:
+            return value
+        value = keras.ops.convert_to_tensor(value)
+        return _reduce(value, reduction=None, dtype=value.dtype)
+
+    return call
+
+
 def _scalar(ledger: Ledger, value: Any, one: Any) -> Any:
     number = len(ledger.counted)
     ledger.counted.append(one)
@@ -216,7 +271,9 @@ def own_loss(ledger: Ledger, total: Any) -> Any:
 def _update_mean(metric: Any, values: Any, sample_weight: Any = None) -> None:
     """A number that stands for a whole batch counts once for each batch: a share's number counts for its part of it."""
     ledger = active()
-    if ledger is not None and ledger.weight is not None:
+    if any(metric is each for each in getattr(_active, "at_once", ())):
+        sample_weight = None
+    elif ledger is not None and ledger.weight is not None:
         rank = len(getattr(values, "shape", ()))
         of_output = any(metric is each for each in ledger.output_trackers)
         if rank == 0 and (sample_weight is None or of_output):

@@ -8,8 +8,9 @@ import keras
 import tensorflow as tf
 from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
 
-from planner_app.train.accumulate.gradients import Accumulator, Catcher, Rows, apply_summed, scaled, summed_before
-from planner_app.train.accumulate.ledger import Ledger, Sums, active, installed, keeping, own_loss
+from planner_app.train.accumulate.gradients import Accumulator, Catcher, Rows, apply_summed, summed_before
+from planner_app.train.accumulate.ledger import Ledger, Sums, active, at_once, installed, keeping, own_loss
+from planner_app.train.accumulate.logs import LogKinds, heard, kinds_of
 
 COMPUTE_LOSS = keras.Model.compute_loss.__qualname__
 
@@ -24,7 +25,7 @@ class Added(NamedTuple):
 class Steps:
     """Attributes:
     needs_data: By whether it trains: whether divisors depend on the data; known after the first count.
-    own_logs: By whether it trains: whether logs are the model's own numbers and not its metrics; known after a step.
+    log_kinds: By whether it trains: which logs are metrics' results; known after a step.
     """
 
     def __init__(self, model: Any, strategy: Any, kinds: Sums, sums: Accumulator | None) -> None:
@@ -32,10 +33,10 @@ class Steps:
         self._catcher = Catcher(getattr(model, "optimizer", None))
         self._several = int(strategy.num_replicas_in_sync) > 1
         self.needs_data: dict[bool, bool] = {}
-        self.own_logs: dict[bool, bool] = {}
+        self.log_kinds: dict[bool, LogKinds] = {}
         compiled = bool(model.jit_compile)
-        self.plain = self._function(model.train_step, compiled)
-        self.plain_test = self._function(model.test_step, compiled)
+        self.plain = self._function(self._at_once(model.train_step), compiled)
+        self.plain_test = self._function(self._at_once(model.test_step), compiled)
         self.predict = self._function(model.predict_step, compiled, None, training=False)
         self.update = self._function(self._update, compiled)
         # A count is a handful of numbers out of a forward pass that is hardly run: not worth a compiler's time.
@@ -44,7 +45,7 @@ class Steps:
             (name, guarded): self._function(
                 self._guarded(step) if guarded else step,
                 compiled,
-                lambda training=name != "test": "parts" if self.own_logs[training] else "mean",
+                lambda training=name != "test": self.log_kinds[training].own,
             )
             for name, step in (("add", self._add), ("once", self._once), ("test", self._test))
             for guarded in (False, True)
@@ -68,7 +69,7 @@ class Steps:
     def _function(self, step: Callable[..., Any], compiled: bool, reduce: Any = "mean", training: bool = True) -> Any:
         def all_replicas(*given: Any) -> Any:
             summed = summed_before(self._model.optimizer) if self._several and training else nullcontext()
-            with installed(), _own_loss(self._model), self._catcher.installed(), summed:
+            with installed(), heard(self._model), _own_loss(self._model), self._catcher.installed(), summed:
                 found = self._strategy.run(step, args=given)
                 return self._reduced(found, reduce() if callable(reduce) else reduce)
 
@@ -80,20 +81,35 @@ class Steps:
         function._omit_frequent_tracing_warning = True
         return function
 
-    def _reduced(self, found: Any, how: str | None) -> Any:
+    def _reduced(self, found: Any, how: str | frozenset[str] | None) -> Any:
+        """Over all replicas: by their sum or mean, or logs by the names of those that are parts of a sum."""
         if not self._several or found is None or how is None:
             return found
-        if how == "sum":
-            return [self._strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in found]
         if isinstance(found, Added):
             return Added(self._reduced(found.logs, how), found.rows)
-        chosen = tf.distribute.ReduceOp.SUM if how == "parts" else tf.distribute.ReduceOp.MEAN
+        if isinstance(how, frozenset) and isinstance(found, dict):
+            return {name: self._reduced(value, "sum" if name in how else "mean") for name, value in found.items()}
+        chosen = tf.distribute.ReduceOp.SUM if how == "sum" else tf.distribute.ReduceOp.MEAN
         return tf.nest.map_structure(lambda value: self._strategy.reduce(chosen, value, axis=None), found)
 
+    def _at_once(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A whole batch in one share."""
+
+        def whole(data: Any) -> Any:
+            with at_once(self._output_trackers):
+                return step(data)
+
+        return whole
+
     def _ledger(self, weight: Any = None, divisors: Sequence[Any] | None = None) -> Ledger:
-        model = self._model
-        trackers = model._compile_loss.metrics if getattr(model, "_compile_loss", None) is not None else ()
-        return Ledger(weight, divisors, self._kinds, loss_tracker=model._loss_tracker, output_trackers=tuple(trackers))
+        tracker = self._model._loss_tracker
+        return Ledger(weight, divisors, self._kinds, loss_tracker=tracker, output_trackers=self._output_trackers)
+
+    @property
+    def _output_trackers(self) -> tuple[Any, ...]:
+        """Metrics of each output's own loss."""
+        loss = getattr(self._model, "_compile_loss", None)
+        return tuple(loss.metrics) if loss is not None else ()
 
     def _counter(self, training: bool) -> Callable[[Any, Any], Any]:
         """Without effect: what the forward pass would assign, and what the answer does not need, is left out."""
@@ -108,25 +124,25 @@ class Steps:
         return count
 
     def _gradients(self, data: Any, weight: Any, divisors: Sequence[Any]) -> tuple[Any, Any]:
-        with keeping(self._ledger(weight, divisors)):
-            logs, pairs = self._catcher.gradients(self._model.train_step, data)
-        return self._logs(logs, weight, training=True), pairs
+        with keeping(self._ledger(weight, divisors)) as ledger:
+            logs, pairs = self._catcher.gradients(self._model.train_step, data, weight)
+        return self._logs(logs, ledger, training=True), pairs
 
     def _add(self, data: Any, weight: Any, *divisors: Any) -> Any:
         logs, pairs = self._gradients(data, weight, divisors)
         assert self._sums is not None
         first = next(each for each in tf.nest.flatten(data) if each is not None)
-        return Added(logs, self._sums.add(pairs, weight, first.shape[0]))
+        return Added(logs, self._sums.add(pairs, first.shape[0]))
 
     def _once(self, data: Any, weight: Any, *divisors: Any) -> Any:
         logs, pairs = self._gradients(data, weight, divisors)
-        apply_summed(self._model.optimizer, [scaled(grad, weight) for grad, _ in pairs], [each for _, each in pairs])
+        apply_summed(self._model.optimizer, [grad for grad, _ in pairs], [each for _, each in pairs])
         return logs
 
     def _test(self, data: Any, weight: Any, *divisors: Any) -> Any:
-        with keeping(self._ledger(weight, divisors)):
+        with keeping(self._ledger(weight, divisors)) as ledger:
             logs = self._model.test_step(data)
-        return self._logs(logs, weight, training=False)
+        return self._logs(logs, ledger, training=False)
 
     def _update(self, rows: Sequence[Rows]) -> None:
         assert self._sums is not None
@@ -145,14 +161,29 @@ class Steps:
 
         return guarded
 
-    def _logs(self, logs: Any, weight: Any, training: bool) -> Any:
+    def _logs(self, logs: Any, ledger: Ledger, training: bool) -> Any:
         """Results of metrics are of all shares so far; numbers of the model's own are the share's part of the sum."""
-        own = isinstance(logs, dict) and set(logs) != set(self._model.get_metrics_result())
-        self.own_logs[training] = own
-        if not own:
-            return logs
-        tensors = {name: tf.convert_to_tensor(value) for name, value in logs.items()}
-        return {name: value * tf.cast(weight, value.dtype) for name, value in tensors.items()}
+        logs = _flat(logs)
+        self.log_kinds[training] = kinds = kinds_of(logs, ledger)
+        # A metric may give its variable, which has no device of its own: reducing over hosts wants one.
+        logs = tf.nest.map_structure(tf.identity, logs)
+        parts = {name: _part(logs[name], ledger.weight) for name in kinds.own}
+        return {**logs, **parts} if parts else logs
+
+
+def _part(value: Any, weight: Any) -> Any:
+    """Of a mean over samples. A whole number's part is not a whole number."""
+    if not value.dtype.is_floating:
+        value = tf.cast(value, tf.float32)
+    return value * tf.cast(weight, value.dtype)
+
+
+def _flat(logs: Any) -> Any:
+    """Without groups: a step may return Keras' group of compiled metrics as one entry, which holds them by name."""
+    if not isinstance(logs, dict):
+        return logs
+    groups = [value if isinstance(value, dict) else {name: value} for name, value in logs.items()]
+    return {name: value for group in groups for name, value in group.items()}
 
 
 def without_effect(model: Any) -> Any:

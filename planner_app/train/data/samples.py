@@ -1,12 +1,14 @@
 """Whether a dataset's elements are single samples or batches, by what the model takes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from planner_app.core.plan.pipeline import Tensor, batching_warning
 from planner_app.errors import PlanError
+
+MOST_STEPS = 1000  # of a pipeline that are looked at
 
 
 def in_batches(model: Any, dataset: Any, batch: int) -> tuple[Any, bool]:
@@ -77,13 +79,18 @@ def _looks_single(spec: Any, dataset: Any) -> bool:
 
 
 def _was_batched(dataset: Any) -> bool:
+    for each in pipeline(dataset):
+        name = type(each).__name__.lower()
+        if "generator" in name or ("batch" in name and "unbatch" not in name):
+            return True
+    return False
+
+
+def pipeline(dataset: Any) -> Iterator[Any]:
+    """A dataset, and what it is made from."""
     queue, seen = [dataset], 0
-    while queue and seen < 1000:
+    while queue and seen < MOST_STEPS:
         each = queue.pop()
         seen += 1
-        if "batch" in type(each).__name__.lower() and "unbatch" not in type(each).__name__.lower():
-            return True
-        if "generator" in type(each).__name__.lower():
-            return True
+        yield each
         queue += list(each._inputs())
-    return False

@@ -77,15 +77,22 @@ class TensorBoardOutput:
 
 
 class CsvOutput:
-    def __init__(self, path: Path) -> None:
+    """Attributes:
+    goes_on: Whether a process before this one may have written lines; those of updates that come again are dropped.
+    """
+
+    def __init__(self, path: Path, goes_on: bool = False) -> None:
+        self._path, self._goes_on = path, goes_on
         try:
-            self._file = path.open("w", newline="", encoding="utf-8")
+            self._open([] if not goes_on or not path.exists() else _lines(path))
         except OSError as error:
             raise PlanError(f"{str(path)!r} can't be written: {reason(error)}.") from error
-        self._table = csv.writer(self._file)
-        self._table.writerow(COLUMNS)
 
     def write(self, line: Line) -> None:
+        if self._goes_on:
+            self._goes_on = False
+            self._file.close()
+            self._open([each for each in _lines(self._path) if int(each[0]) < line.update])
         planned = line.planned
         self._table.writerow(
             (
@@ -94,8 +101,20 @@ class CsvOutput:
             )
         )
 
+    def _open(self, lines: list[list[str]]) -> None:
+        self._file = self._path.open("w", newline="", encoding="utf-8")
+        self._table = csv.writer(self._file)
+        self._table.writerows([COLUMNS, *lines])
+        self._file.flush()
+
     def flush(self) -> None:
         self._file.flush()
 
     def close(self) -> None:
         self._file.close()
+
+
+def _lines(path: Path) -> list[list[str]]:
+    """What is whole of it."""
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        return [each for each in csv.reader(file) if len(each) == len(COLUMNS) and each[0].isdecimal()]

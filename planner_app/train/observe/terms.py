@@ -1,45 +1,65 @@
 """What a run took beside what its plan expects, by term."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from planner_app.core.estimate.breakdown import Term as Planned
 from planner_app.core.measure.measurement import Step
-from planner_app.train.observe.outputs import Planned
 from planner_app.units import format_bytes
 
-if TYPE_CHECKING:
-    from planner_app.train.plan import TrainingPlan
+BETWEEN = "kept between steps"
+IN_A_STEP = "during a step"
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`planned_bytes` sum to the plan's expected peak, `measured_bytes` to the highest peak."""
+    """`measured_bytes` of all terms sum to the highest peak, `planned_bytes` to the expected one.
+
+    Attributes:
+        planned_bytes: None where the plan does not say, as those of version 1.
+        parts: What is planned by finer terms, where they can't be measured one by one.
+    """
 
     name: str
-    planned_bytes: int
+    planned_bytes: int | None
     measured_bytes: int
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.name} {format_bytes(self.measured_bytes)} (planned {_signed(self.planned_bytes)})"
+        if self.planned_bytes is None:
+            return f"{self.name} {format_bytes(self.measured_bytes)}"
+        parts = ", ".join(f"{name} {_signed(size)}" for name, size in self.parts.items())
+        planned = _signed(self.planned_bytes) + (f": {parts}" if parts else "")
+        return f"{self.name} {format_bytes(self.measured_bytes)} (planned {planned})"
 
 
 def compared(
-    model: Any, plan: "TrainingPlan", planned: Planned, steps: Sequence[Step], peak_bytes: int, replicas: int
+    model: Any, planned: Mapping[str, int], steps: Sequence[Step], peak_bytes: int, *, replicas: int, accumulates: bool
 ) -> list[Term]:
-    """The terms of one device, or of all replicas that share one."""
+    """The terms of one device, or of all replicas that share one.
+
+    What stays from step to step is known from the variables and measured between steps; what a step makes for itself
+    is the rest of the peak.
+    """
     weights = _bytes(model.variables) * replicas
-    optimizer = _bytes(model.optimizer.variables) * replicas
-    sums = _bytes(model.trainable_variables) * replicas if plan.accumulate > 1 else 0
+    sums = _bytes(model.trainable_variables) if accumulates else 0
+    optimizer = (_bytes(model.optimizer.variables) + sums) * replicas
     between = int(median(max(each.after_bytes for each in step.memory) for step in steps))
-    known = weights + optimizer + sums
+    known = weights + optimizer
+    lasting = {
+        Planned.WEIGHTS: Term(str(Planned.WEIGHTS), None, weights),
+        Planned.OPTIMIZER: Term(str(Planned.OPTIMIZER), None, optimizer),
+        Planned.CONSTANTS: Term(BETWEEN, None, max(0, between - known)),
+    }
+    passing = Term(IN_A_STEP, None, peak_bytes - max(between, known))
+    if not planned:
+        return [*lasting.values(), passing]
+    parts = {name: size * replicas for name, size in planned.items() if name not in lasting}
     return [
-        Term("weights", weights, weights),
-        Term("optimizer state", optimizer, optimizer),
-        Term("summed gradients", sums, sums),
-        Term("kept by the script", 0, max(0, between - known)),
-        Term("activations and temporaries", planned.expected_bytes - known, peak_bytes - max(between, known)),
+        *(replace(term, planned_bytes=planned.get(name, 0) * replicas) for name, term in lasting.items()),
+        replace(passing, planned_bytes=sum(parts.values()), parts=parts),
     ]
 
 

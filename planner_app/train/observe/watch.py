@@ -16,10 +16,13 @@ from keras.src.utils import io_utils
 from planner_app import __version__
 from planner_app.core.measure.measurement import Measurement, Order, Place, Run, Step, StepMemory, Versions
 from planner_app.core.plan.plan import DeviceKind
-from planner_app.errors import PlanError
+from planner_app.errors import PlanError, PlannerError
+from planner_app.files.kept.measurements import write_measurement
+from planner_app.files.run_folder import MEASUREMENT
 from planner_app.train.notes import note
 from planner_app.train.observe.outputs import CsvOutput, Line, Output, Planned, TensorBoardOutput
 from planner_app.train.observe.terms import Term, compared
+from planner_app.train.recover.run import checkpoints
 from planner_app.units import format_bytes
 
 if TYPE_CHECKING:
@@ -49,8 +52,22 @@ def make_watch(
     if tensorboard is not None and first:
         outputs.append(TensorBoardOutput(Path(tensorboard)))
     if csv is not None and first:
-        outputs.append(CsvOutput(Path(csv)))
-    return Watch(plan, Path(report) if report is not None else None, outputs, verbose and first)
+        goes_on = plan.run is not None and bool(checkpoints(plan.run.folder))
+        outputs.append(CsvOutput(Path(csv), goes_on))
+    reports = [Path(report)] if report is not None else []
+    if plan.run is not None:  # so that the app can open the run
+        reports.append(plan.run.folder / MEASUREMENT)
+    return Watch(plan, reports if first else [], outputs, verbose and first)
+
+
+def with_watch(plan: "TrainingPlan", callbacks: Any) -> Any:
+    """A supervised run is always watched: what it took is kept in its folder."""
+    if plan.run is None or isinstance(callbacks, keras.callbacks.CallbackList):
+        return callbacks
+    listed = list(tf.nest.flatten(callbacks)) if callbacks is not None else []
+    if any(isinstance(each, Watch) for each in listed):
+        return callbacks
+    return [*listed, make_watch(plan, None, None, None, verbose=False)]
 
 
 class Watch(keras.callbacks.Callback):  # type: ignore[misc]
@@ -62,11 +79,11 @@ class Watch(keras.callbacks.Callback):  # type: ignore[misc]
     """
 
     def __init__(
-        self, plan: "TrainingPlan", report: Path | None, outputs: Sequence[Output] = (), verbose: bool = True
+        self, plan: "TrainingPlan", reports: Sequence[Path] = (), outputs: Sequence[Output] = (), verbose: bool = True
     ) -> None:
         super().__init__()
-        self._plan, self._report, self._outputs, self._verbose = plan, report, outputs, verbose
-        self._epoch = self._epoch_peak = self._update = 0
+        self._plan, self._reports, self._outputs, self._verbose = plan, reports, outputs, verbose
+        self._epoch = self._epoch_peak = 0
         self._said: set[str] = set()
         self._devices: list[str] = []
         self._begun = 0.0
@@ -136,32 +153,32 @@ class Watch(keras.callbacks.Callback):  # type: ignore[misc]
         return Planned(peak.expected_bytes * replicas, peak.low_bytes * replicas, peak.high_bytes * replicas)
 
     def _write(self, peak: int, current: int) -> None:
-        self._update += 1
         if self._outputs:
+            update = int(self.model.optimizer.iterations.numpy())  # a run that goes on counts on
             seconds = time.monotonic() - self._begun
-            line = Line(self._update, self._epoch, self._plan.rung, peak, current, self._planned, seconds)
+            line = Line(update, self._epoch, self._plan.rung, peak, current, self._planned, seconds)
             for output in self._outputs:
                 output.write(line)
 
     def comparison(self) -> list[Term]:
-        """What the steps took beside what the plan expects, by term: what stays between steps, and what comes and goes.
-
-        Weights, optimizer state and sums of gradients are known exactly; what the plan expects of the rest is the
-        difference to its peak.
-        """
-        return compared(self.model, self._plan, self._planned, self.steps, self.peak_bytes, self._replicas_in_one)
+        """What the steps took beside what the plan expects, by term."""
+        return compared(
+            self.model,
+            self._plan.current.peak.terms,
+            self.steps,
+            self.peak_bytes,
+            replicas=self._replicas_in_one,
+            accumulates=self._plan.accumulate > 1,
+        )
 
     def on_train_end(self, logs: Any = None) -> None:  # noqa: ARG002
         for output in self._outputs:
             output.close()
         if self._verbose and self.steps:
             io_utils.print_msg("memory by term: " + "; ".join(map(str, self.comparison())))
-        if self._report is not None and not self._plan.worker:
-            from planner_app.errors import PlannerError
-            from planner_app.files.kept.measurements import write_measurement
-
+        for path in self._reports if self.steps else ():
             try:
-                write_measurement(self._report, self.measurement())
+                write_measurement(path, self.measurement())
             except PlannerError as error:  # what was trained is worth more than what is said of it
                 note(str(error))
 

@@ -16,9 +16,11 @@ import keras
 import numpy as np
 
 from planner_app.errors import PlanError
+from planner_app.files.run_folder import STATE
 from planner_app.files.writing import keep, reason
 from planner_app.train.notes import note
-from planner_app.train.recover.run import STATE, Checkpoint, ChildRun, checkpoints
+from planner_app.train.recover.callbacks import CALLBACK, counts, kept_weights, restore_counts
+from planner_app.train.recover.run import Checkpoint, ChildRun, checkpoints
 from planner_app.train.recover.state import all_state
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ class SupervisedBackup(Backup):
         variables = all_state(self._model.distribute_strategy, self._model)
         with np.load(path) as saved:
             arrays = [saved[f"v{n}"] for n in range(int(self._about["variables"]))]
+            others = {name: saved[name].tobytes() for name in saved.files if name.startswith(CALLBACK)}
         if len(arrays) != len(variables) or any(
             int(a.nbytes) != _bytes(parts[0]) for a, parts in zip(arrays, variables, strict=False)
         ):
@@ -111,7 +114,7 @@ class SupervisedBackup(Backup):
             value = np.frombuffer(raw.tobytes(), parts[0].dtype.as_numpy_dtype).reshape(parts[0].shape)
             for part in parts:
                 part.assign(value)
-        self._restore_callbacks()
+        self._restore_callbacks(others)
         self._waiting = False
 
     def end_step(self, epoch: int, step: int) -> None:
@@ -136,10 +139,11 @@ class SupervisedBackup(Backup):
             "variables": len(variables),
             "history": _numbers(self._history.history),
             "epochs": list(self._history.epoch),
-            "callbacks": [_counts(each) for each in self._watched.callbacks],
+            "callbacks": [counts(each) for each in self._watched.callbacks],
             "stop": bool(self._model.stop_training),
         }
-        arrays = {f"v{n}": np.frombuffer(_raw(parts[0]), np.uint8) for n, parts in enumerate(variables)}
+        arrays = {f"v{n}": np.frombuffer(_raw(parts[0].numpy()), np.uint8) for n, parts in enumerate(variables)}
+        arrays |= {key: np.frombuffer(_raw(each), np.uint8) for key, each in kept_weights(self._watched.callbacks)}
         arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), np.uint8)
         checkpoint = Checkpoint(self._fit, self._serial)
         try:
@@ -161,14 +165,10 @@ class SupervisedBackup(Backup):
     def _history(self) -> Any:
         return next(each for each in self._watched.callbacks if isinstance(each, keras.callbacks.History))
 
-    def _restore_callbacks(self) -> None:
+    def _restore_callbacks(self, arrays: dict[str, bytes]) -> None:
         self._history.history = {name: list(values) for name, values in self._about["history"].items()}
         self._history.epoch = list(self._about["epochs"])
-        for each, counts in zip(self._watched.callbacks, self._about["callbacks"], strict=False):
-            if counts.get("class") == type(each).__name__:
-                for name, value in counts["values"].items():
-                    if name in vars(each):
-                        setattr(each, name, value)
+        restore_counts(self._watched.callbacks, self._about["callbacks"], arrays)
         self._model.stop_training = bool(self._about["stop"])
 
 
@@ -190,26 +190,12 @@ def _trained(theirs: Any) -> int:
         return 0
 
 
-def _counts(callback: Any) -> dict[str, Any]:
-    """What a callback counts, as early stopping does: its numbers. Those of our own are not the script's."""
-    plain = (bool, int, float, str, type(None))
-    values = {}
-    if not isinstance(
-        callback, (keras.callbacks.History, keras.callbacks.BackupAndRestore, keras.callbacks.ProgbarLogger)
-    ):
-        for name, value in vars(callback).items():
-            value = value.item() if isinstance(value, np.generic) else value
-            if isinstance(value, plain):
-                values[name] = value
-    return {"class": type(callback).__name__, "values": values}
-
-
 def _numbers(history: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {name: [np.asarray(value).tolist() for value in values] for name, values in history.items()}
 
 
-def _raw(variable: Any) -> bytes:
-    return bytes(np.ascontiguousarray(variable.numpy()).tobytes())
+def _raw(value: Any) -> bytes:
+    return bytes(np.ascontiguousarray(value).tobytes())
 
 
 def _bytes(variable: Any) -> int:

@@ -18,6 +18,10 @@ DEVICE = re.compile(
     r"|fallen off the bus|Xid"
 )
 PEER = re.compile(r"UnavailableError|Connection (?:reset|refused)|failed to connect|worker .* (?:restarted|preempted)")
+TRACEBACK = "Traceback (most recent call last):"
+FROM_ANOTHER = ("another exception occurred:", "direct cause of the following exception:")  # of two tracebacks
+NATIVE = re.compile(r"^(?:tensorflow|jaxlib)\.[\w.]+: ", re.MULTILINE)  # it may have logged more than it raises
+SURVIVED = re.compile(r"Memory ran out with \d+ samples at a time .*")
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 WORDS = 200
 
@@ -50,6 +54,9 @@ def death_of(returncode: int, last_words: str, by_kernel: bool) -> Death:
     if returncode == 0:
         return Death(End.FINISHED, 0, "finished")
     code = 128 - returncode if returncode < 0 else returncode
+    last_words = SURVIVED.split(last_words)[-1]
+    if returncode > 0:
+        last_words = _raised(last_words)
     said = _words(last_words)
     name = _signal(returncode)
     if LAST_RUNG.search(last_words) and returncode > 0:
@@ -64,12 +71,24 @@ def death_of(returncode: int, last_words: str, by_kernel: bool) -> Death:
         return Death(End.MEMORY, code, f"TensorFlow aborted ({said or name}), as it does when XLA has no memory")
     if DEVICE.search(last_words):
         return Death(End.DEVICE, code, f"the device was lost ({said})")
+    if returncode == -signal.SIGINT:  # Ctrl-C, or a KeyboardInterrupt of the script: somebody wants it to end
+        return Death(End.ERROR, code, f"it was interrupted ({name})")
     if returncode < 0:
         kind = "crashed" if -returncode in CRASHES else "was ended"
         return Death(End.KILLED, code, f"it {kind} ({name})")
     if PEER.search(last_words):
         return Death(End.PEER, code, f"another host was lost ({said})")
     return Death(End.ERROR, code, said or f"exit code {code}")
+
+
+def reason_of(error: BaseException) -> str:
+    """TensorFlow's own words for what did not fit."""
+    for line in str(error).splitlines():
+        start = line.find("OOM when allocating")
+        if start >= 0:
+            return " ".join(line[start:].split(" on /job")[0].split())[:160]
+    said = str(error).strip().splitlines()
+    return " ".join(said[0].partition(" [Op:")[0].split())[:160] if said else "out of memory"
 
 
 def kernel_kills() -> int:
@@ -79,6 +98,16 @@ def kernel_kills() -> int:
             if line.startswith("oom_kill "):
                 return int(line.split()[1])
     return 0
+
+
+def _raised(text: str) -> str:
+    """The last error of Python and those that it came from; all of it where there is none, or where we can't know."""
+    parts = text.split(TRACEBACK)
+    first = len(parts) - 1
+    while first > 1 and parts[first - 1].rstrip().endswith(FROM_ANOTHER):
+        first -= 1
+    found = TRACEBACK.join(parts[first:])
+    return text if NATIVE.search(found) else found
 
 
 def _signal(returncode: int) -> str:

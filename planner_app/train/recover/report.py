@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from planner_app.errors import PlanError
+from planner_app.files.reading import read_at_most
+from planner_app.files.run_folder import REPORT, STATE
 from planner_app.files.writing import keep
-from planner_app.train.recover.run import STATE
 
 VERSION = 1
-NAME = "run.json"
 MOST_BYTES = 16 << 20
 
 
@@ -50,7 +50,7 @@ class RunReport:
     tries: list[Try] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
-        keep(folder / NAME, (json.dumps(asdict(self), indent=2) + "\n").encode())
+        keep(folder / REPORT, (json.dumps(asdict(self), indent=2) + "\n").encode())
 
 
 def read_report(folder: Path) -> RunReport | None:
@@ -59,9 +59,9 @@ def read_report(folder: Path) -> RunReport | None:
     Raises:
         PlanError: It can't be read.
     """
-    path = folder / NAME
+    path = folder / REPORT
     try:
-        data = path.read_bytes()[:MOST_BYTES]
+        data = read_at_most(path, MOST_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -71,14 +71,14 @@ def read_report(folder: Path) -> RunReport | None:
         if read["schema_version"] != VERSION:
             raise PlanError(f"{str(path)!r} is of another version of plimsoll: choose another folder with --folder.")
         return RunReport(**{**read, "tries": [Try(**each) for each in read["tries"]]})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise PlanError(f"{str(path)!r} is damaged: delete it to start the run anew.") from error
 
 
 def read_state(folder: Path) -> dict[str, Any]:
     """What the training process has said last; empty where it said nothing."""
     try:
-        read = json.loads((folder / STATE).read_bytes()[:MOST_BYTES])
+        read = json.loads(read_at_most(folder / STATE, MOST_BYTES))
         return {name: value for name, value in read.items() if isinstance(value, int)}
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return {}

@@ -19,7 +19,6 @@ from planner_app.errors import PlanError
 FOLDER, RUNG, EVERY, SEED = "PLIMSOLL_RUN", "PLIMSOLL_RUNG", "PLIMSOLL_EVERY", "PLIMSOLL_SEED"
 CHECKPOINT, PLAN, DEVICE = "PLIMSOLL_CHECKPOINT", "PLIMSOLL_PLAN", "PLIMSOLL_DEVICE"
 NONE = "-"
-STATE = "state.json"
 _NAME = re.compile(r"fit(\d{1,6})\.(\d{1,12})\.npz")
 
 

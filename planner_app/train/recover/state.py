@@ -55,6 +55,7 @@ class Held:
     def __init__(self, variables: list[Any]) -> None:
         self._variables = variables
         self._read = tf.function(lambda: [variable.read_value() for variable in variables], autograph=False)
+        self._read._omit_frequent_tracing_warning = True  # one for each model, which TensorFlow would take for one
         self._values: list[Any] = []
 
     def take(self) -> None:

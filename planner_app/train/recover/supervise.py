@@ -22,6 +22,7 @@ from planner_app.core.plan.cluster import parse_tf_config
 from planner_app.core.plan.plan import Entry, Plan
 from planner_app.errors import PlanError
 from planner_app.files.plan_reading import read_plan
+from planner_app.files.run_folder import STATE, host_folder
 from planner_app.files.writing import reason
 from planner_app.train.machine import pick_entry, this_worker, visible_gpus
 from planner_app.train.recover import run
@@ -86,6 +87,10 @@ def supervise(
     )
     if every is not None and every < 1:
         raise PlanError(f"every must be a positive number of updates, got {every}.")
+    if tries < 1:
+        raise PlanError(f"tries must be a positive integer, got {tries}.")
+    if command[0].endswith(".py") and not Path(command[0]).is_file():
+        raise PlanError(f"There is no script {command[0]!r}: expected the path of a Python file.")
     return _Supervisor(asked, say or _to_stderr).run()
 
 
@@ -97,7 +102,7 @@ class _Supervisor:
         self._hosts = max(1, len(self._plan.hosts))
         self._worker, self._addresses = self._place()
         folder = asked.folder or asked.plan.with_name(f"{asked.plan.name.removesuffix('.json')}.run")
-        self._folder = folder / f"host-{self._worker}" if self._hosts > 1 else folder
+        self._folder = folder / host_folder(self._worker) if self._hosts > 1 else folder
         self._signal = 0
         self._child: TrainingProcess | None = None
 
@@ -116,13 +121,14 @@ class _Supervisor:
             if report.finished:
                 for each in run.checkpoints(self._folder):
                     (self._folder / each.file).unlink(missing_ok=True)
-                (self._folder / run.STATE).unlink(missing_ok=True)
+                (self._folder / STATE).unlink(missing_ok=True)
             return report
 
     def _train(self, report: RunReport, member: Member | None) -> None:
         rung = self._first_rung(report)
         before = len(report.tries)
-        while len(report.tries) - before < self._asked.tries:
+        last = before + self._asked.tries
+        while len(report.tries) < last:
             checkpoint = ""
             if member is not None:
                 rung, checkpoint = member.agree(rung, [str(each) for each in run.checkpoints(self._folder)])
@@ -147,12 +153,15 @@ class _Supervisor:
                     self._say(f"rung {rung} was the plan's last, and {death.sentence}: make a plan that needs less")
                     return
                 rung += 1
-            self._say(self._next(tried, death, rung))
+            if len(report.tries) < last:
+                self._say(self._next(tried, death, rung))
         self._say(f"not started again after {self._asked.tries} tries: {report.reason}")
 
     def _one(self, report: RunReport, rung: int, checkpoint: str, member: Member | None) -> Death:
         """One process until it ends, or until another host's has."""
         self._child = child = TrainingProcess(self._command(), self._environment(report, rung, checkpoint))
+        if self._signal:  # it came while the process was being started
+            child.pass_on(self._signal)
         while not child.ended(LOOK_SECONDS):
             told = member.told() if member is not None else None
             if told is not None and "stop" in told:
@@ -184,7 +193,7 @@ class _Supervisor:
 
     def _next(self, tried: Try, death: Death, rung: int) -> str:
         chosen = self._entry.rungs[rung]
-        where = "the beginning"
+        where = "the beginning" if self._entry.sharding is None else "its last whole epoch"
         if tried.epoch is not None:
             where = f"epoch {tried.epoch + 1}" + (f", batch {tried.trained + 1}" if tried.trained else "")
         return f"{death.sentence}; going on with rung {rung}, {chosen.per_gpu_batch} samples at a time, from {where}"
@@ -227,7 +236,7 @@ class _Supervisor:
             return replace(kept, code=None, reason="")
         for each in run.checkpoints(self._folder):
             (self._folder / each.file).unlink(missing_ok=True)
-        (self._folder / run.STATE).unlink(missing_ok=True)
+        (self._folder / STATE).unlink(missing_ok=True)
         seed = secrets.randbelow(1 << 31) if self._hosts == 1 else shared_seed(self._plan)
         return RunReport(str(self._asked.plan), command, seed, self._worker, self._hosts)
 

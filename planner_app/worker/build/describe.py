@@ -16,4 +16,4 @@ def describe(request: protocol.Describe, report: Report) -> ModelDescription:
     report(1, 3, "rebuilding the model")
     made = rebuilt(request.model, sizes=request.sizes or None)
     report(2, 3, "describing the layers")
-    return description_of(made.model, request.model, made.data)
+    return description_of(made, request.model)

@@ -1,17 +1,20 @@
 """What a rebuilt model is, in plain values: layers, inputs and outputs, totals, what was saved of its training."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 import keras
-import tensorflow as tf
+import ml_dtypes  # noqa: F401 - NumPy knows bfloat16 and float8 by it
+import numpy as np
 
 from planner_app.core.model.description import CheckedModel, Layer, ModelDescription, TensorShape
 from planner_app.worker.build.inputs import Tensor, inputs_of, outputs_of
+from planner_app.worker.build.rebuild import Rebuilt
 from planner_app.worker.build.saved_weights import first_difference
-from planner_app.worker.training.expected import has_own_step, loss_name, written_batch
+from planner_app.worker.training.expected import has_own_step, loss_name, named_after_inputs, written_batch
+from planner_app.worker.training.feed import UNKNOWN as UNSAID
 from planner_app.worker.training.feed import given_feed
 from planner_app.worker.training.optimizers import optimizers_of
 from planner_app.worker.training.training_text import loss_text, optimizer_text, optimizers_text
@@ -21,10 +24,11 @@ OWN_LOSS = "the model's own"
 UNKNOWN = "?"  # an unknown size inside the graph; the names of unknown input sizes say where it comes from
 
 
-def description_of(model: keras.Model, checked: CheckedModel, data: Any = None) -> ModelDescription:
+def description_of(made: Rebuilt, checked: CheckedModel) -> ModelDescription:
+    model = made.model
     walk = _Walk(frozenset(id(v) for v in model.trainable_weights))
     layers = tuple(_named_once(walk.layers_of(model, "")))
-    inputs = tuple(_input_shape(tensor) for tensor in inputs_of(model)) or tuple(_data_shapes(data))
+    inputs = _input_shapes(made)
     training = _training(model, checked)
     unknown = tuple(n for tensor in inputs for n in tensor.shape if isinstance(n, str) and n != BATCH)
     return ModelDescription(
@@ -57,12 +61,19 @@ def _training(model: keras.Model, checked: CheckedModel) -> Any:
         return {"loss": [loss_name(loss) for loss in keras.tree.flatten(model.loss)]} if model.loss else {}
 
 
-def _data_shapes(data: Any) -> Iterator[TensorShape]:
-    """Of a model that does not say what it takes: what its author trains it on."""
-    if data is not None:
-        for slot in given_feed(data).slots:
-            shape = tuple(BATCH if n is None else UNKNOWN if n < 0 else n for n in slot.shape)
-            yield TensorShape(slot.name, shape, slot.dtype)
+def _input_shapes(made: Rebuilt) -> tuple[TensorShape, ...]:
+    """What a model leaves open, its preprocessor or the data it is trained on may say."""
+    tensors = inputs_of(made.model)
+    slots = named_after_inputs(given_feed(made.data), made.model).slots if made.data is not None else ()
+    if not tensors:
+        return tuple(
+            TensorShape(
+                slot.name, tuple(BATCH if n is None else UNKNOWN if n < 0 else n for n in slot.shape), slot.dtype
+            )
+            for slot in slots
+        )
+    said = {slot.name: slot.shape[1:] for slot in slots if UNSAID not in slot.shape} or made.sizes
+    return tuple(_input_shape(tensor, said.get(tensor.name, ())) for tensor in tensors)
 
 
 @dataclass
@@ -111,7 +122,7 @@ class _Walk:
                 continue
             self.seen_weights.add(id(weight))
             count = prod(weight.shape)
-            size_bytes += count * tf.as_dtype(weight.dtype).size
+            size_bytes += count * np.dtype(weight.dtype).itemsize
             if id(weight) in self.trainable:
                 trainable += count
             else:
@@ -158,10 +169,12 @@ def _shape(shape: Iterable[int | None]) -> tuple[int | str, ...]:
     return tuple(n if n is not None else (BATCH if axis == 0 else UNKNOWN) for axis, n in enumerate(shape))
 
 
-def _input_shape(tensor: Tensor) -> TensorShape:
+def _input_shape(tensor: Tensor, said: Sequence[int | None]) -> TensorShape:
     """Unknown sizes of an input are named after it and their axis: `tokens_1`."""
+    sizes = said if len(said) == len(tensor.shape) - 1 else [None] * len(tensor.shape)
+    known = (tensor.shape[0], *(n if n is not None else size for n, size in zip(tensor.shape[1:], sizes, strict=False)))
     shape = tuple(
-        n if n is not None else (BATCH if axis == 0 else f"{tensor.name}_{axis}") for axis, n in enumerate(tensor.shape)
+        n if n is not None else (BATCH if axis == 0 else f"{tensor.name}_{axis}") for axis, n in enumerate(known)
     )
     return TensorShape(tensor.name, shape, tensor.dtype)
 

@@ -7,30 +7,32 @@ import inspect
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 from keras.src.legacy.saving import saving_utils
 
 from planner_app.core.model.description import CheckedModel
+from planner_app.core.model.fine_tune import restore_layers
 from planner_app.errors import ModelError, PlannerError, SetupError
 from planner_app.worker.build import edit_config, user_code
+from planner_app.worker.build.backend import FAILURES, output_shapes, without_values
 from planner_app.worker.build.countable import check_countable, is_overflow, too_large
 from planner_app.worker.build.inputs import inputs_of
 from planner_app.worker.build.long_models import built_once
 from planner_app.worker.build.packages import import_trusted, without_preprocessors
+from planner_app.worker.build.preprocessing import preprocessed, preprocessed_sizes
 from planner_app.worker.build.said import line
 from planner_app.worker.build.saved_values import not_loaded
-from planner_app.worker.build.valueless import without_values
 from planner_app.worker.training.compiled import automatic_jit, compile_as_saved
-from planner_app.worker.training.expected import has_own_step
-from planner_app.worker.training.feed import given_feed
+from planner_app.worker.training.expected import has_own_step, input_slots
+from planner_app.worker.training.feed import Feed, given_feed
 
+UNRESTORED = "every layer trained as its configuration says: the live model's layers are not found in the rebuilt one"
 TAKEN_BY_EVERY_LAYER = {"batch_input_shape", "batch_shape", "input_shape", "dtype", "trainable", "name"}
 BUILT_WITH_BATCH = 2
 PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16", "bfloat16", "float16", "float64")
@@ -42,11 +44,13 @@ class Rebuilt:
 
     Attributes:
         data: One batch of what it is trained on, or specs of it; None where its author does not say.
+        sizes: Of inputs that the model leaves open, by name and without the batch: what its preprocessor makes.
         assumed: What of its compilation can't be taken over, a clause each.
     """
 
     model: keras.Model
     data: Any = None
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
 
 
@@ -88,7 +92,8 @@ def rebuilt(
         custom = _custom_objects(model)
         with keras.saving.custom_object_scope(custom):
             built = _checked_built(_with_data(_from_config(model, precision, sizes, custom), model), model, sizes or {})
-            return replace(built, assumed=compile_as_saved(built.model, model))
+            assumed = () if restore_layers(built.model, model.layers) else (UNRESTORED,)
+            return replace(built, assumed=assumed + compile_as_saved(built.model, model))
 
 
 def _set_defaults(precision: str | None) -> None:
@@ -207,7 +212,7 @@ def _with_data(built: Any, model: CheckedModel) -> Rebuilt:
         raise ModelError(f"{model.name!r} gave a {type(built).__name__}, expected a keras.Model.")
     if model.data is not None:
         data = user_code.call_function(model.data)
-    return Rebuilt(built, data)
+    return Rebuilt(built, preprocessed(built, data), preprocessed_sizes(built, model))
 
 
 def _resized(built: keras.Model, sizes: Mapping[str, Sequence[int]]) -> keras.Model:
@@ -239,10 +244,13 @@ def _is_open(shape: Sequence[int | None], dims: Sequence[int]) -> bool:
 def _checked_built(rebuilt: Rebuilt, model: CheckedModel, sizes: Mapping[str, Sequence[int]]) -> Rebuilt:
     built = rebuilt.model
     check_countable(built)
-    if built.built or inputs_of(built):
+    if _is_complete(built):
         return rebuilt
     if rebuilt.data is not None:
-        _build_on(built, rebuilt.data)
+        _build_on(built, given_feed(rebuilt.data))
+    elif inputs_of(built):  # `build` was told a shape, and its layers nothing yet
+        with suppress(SetupError):  # of a size that is left open: it is given when the step is traced
+            _build_on(built, Feed((input_slots(built),)).filled({name: tuple(each) for name, each in sizes.items()}))
     elif sizes and len(sizes) == 1:
         built.build((None, *next(iter(sizes.values()))))
     if not built.built and not has_own_step(built):
@@ -253,14 +261,21 @@ def _checked_built(rebuilt: Rebuilt, model: CheckedModel, sizes: Mapping[str, Se
     return rebuilt
 
 
-def _build_on(model: keras.Model, data: Any) -> None:
+def _is_complete(model: keras.Model) -> bool:
+    known = model.built or bool(inputs_of(model))
+    if has_own_step(model) or getattr(model, "inputs", None):
+        return known
+    return known and all(layer.built for layer in model._flatten_layers())
+
+
+def _build_on(model: keras.Model, feed: Feed) -> None:
     """By its first call, as training does it. A model that only its own step calls is built by that."""
-    structure = given_feed(data).specs(BUILT_WITH_BATCH)
-    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(structure)
+    structure = feed.specs(BUILT_WITH_BATCH)
     try:
-        tf.function(lambda x: model(x), autograph=False).get_concrete_function(inputs)
-    except (NotImplementedError, ValueError, TypeError, tf.errors.OpError) as error:
-        if not has_own_step(model):
+        inputs, _, _ = keras.utils.unpack_x_y_sample_weight(structure)
+        output_shapes(lambda x: model(x), inputs)
+    except FAILURES as error:
+        if not (has_own_step(model) or model.built):
             raise ModelError(f"The model can't be called on the data: {line(error)}") from error
 
 

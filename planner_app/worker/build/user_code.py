@@ -1,19 +1,19 @@
 """The user's own Python file, run because the user named it: custom classes, or a function that makes the model."""
 
 import importlib.util
-import inspect
 import sys
 import traceback
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import keras
 from keras.src.saving.object_registration import GLOBAL_CUSTOM_NAMES
 
 from planner_app.errors import ModelError
-from planner_app.worker.inspect.names import RUNS_CODE
-from planner_app.worker.inspect.user_names import LISTED
+from planner_app.worker.build.said import line
+from planner_app.worker.inspect.allowed.names import RUNS_CODE
+from planner_app.worker.inspect.allowed.user_names import LISTED
 
 # What a model is made of and trained with. Callbacks and data sets are Keras classes too, and not part of a model.
 KERAS_KINDS = (
@@ -42,6 +42,8 @@ def split_target(target: str) -> tuple[Path, str]:
 
 def load_module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(MODULE_NAME, path)
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise ModelError(f"{path.name!r} can't be imported: it is not a regular file. Name a Python file.")
     if spec is None or spec.loader is None:
         raise ModelError(f"{path.name!r} can't be imported: expected a Python file whose name ends in .py.")
     module = importlib.util.module_from_spec(spec)
@@ -68,15 +70,19 @@ def custom_objects(module: ModuleType) -> dict[str, Any]:
 
 
 def _is_offered(value: Any) -> bool:
-    if not _is_class_or_function(value) or value.__module__ != MODULE_NAME:
+    try:
+        if not _is_class_or_function(value) or value.__module__ != MODULE_NAME:
+            return False
+        if value in GLOBAL_CUSTOM_NAMES:
+            return True
+        return isinstance(value, type) and issubclass(value, KERAS_KINDS) and not issubclass(value, RUN_CODE)
+    except Exception:  # a metaclass may answer these questions with anything
         return False
-    if value in GLOBAL_CUSTOM_NAMES:
-        return True
-    return inspect.isclass(value) and issubclass(value, KERAS_KINDS) and not issubclass(value, RUN_CODE)
 
 
 def _is_class_or_function(value: Any) -> bool:
-    return inspect.isclass(value) or inspect.isfunction(value)
+    """By its type: what an object says of itself may be a proxy's guess, or raise."""
+    return issubclass(type(value), (type, FunctionType))
 
 
 def call_function(target: str) -> Any:
@@ -94,8 +100,9 @@ def call_function(target: str) -> Any:
 def _raised(path: Path, doing: str, error: BaseException) -> ModelError:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     where = f" at line {lines[-1]}" if lines else ""
-    said = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {said[0][:300]}" if said else type(error).__name__
+    what = type(error).__name__
+    if str(error).strip():
+        what += f": {line(error)}"
     return ModelError(
         f"While {path.name!r} {doing}, it raised {what}{where}. Fix the file, or name another one.",
         detail="".join(traceback.format_exception(error)),

@@ -64,11 +64,16 @@ def _without_value(initialize: Callable[[Any, Any], None]) -> Callable[[Any, Any
             dtype=variable._dtype,
             trainable=variable.trainable,
             name=variable.name,
-            aggregation=variable._map_aggregation(variable.aggregation),
-            synchronization=variable._map_synchronization(variable.synchronization),
+            **_shared(variable),
         )
 
     return initialize_with_initializer
+
+
+def _shared(variable: Any) -> dict[str, Any]:
+    """How replicas share it: Keras passes the one on since 3.7, the other since 3.10."""
+    known = (name for name in ("aggregation", "synchronization") if hasattr(variable, f"_map_{name}"))
+    return {name: getattr(variable, f"_map_{name}")(getattr(variable, name)) for name in known}
 
 
 @contextmanager

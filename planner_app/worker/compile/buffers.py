@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner_app.core.compile.check import Buffer, Compiled
+from planner_app.worker.compile.travel import travelling_bytes
 
 MOST_BUFFERS = 100
 PROGRAM = "_gpu_after_optimizations"
@@ -56,7 +57,8 @@ def layout_of(dump: Path) -> Compiled:
     assignment = _lines(dump / f"{stem}-buffer-assignment.txt")
     values = _values(assignment, _ranges(_lines(dump / f"{stem}-live-range.txt")))
     alive = sorted(_most_alive(values), key=lambda value: (-value.bytes, value.offset))
-    operations = _operations(_lines(program))
+    lines = _lines(program)
+    operations = _operations(lines)
     total = _totals(assignment)
     return Compiled(
         argument_bytes=total["argument"],
@@ -64,6 +66,7 @@ def layout_of(dump: Path) -> Compiled:
         alias_bytes=total["alias"],
         temp_bytes=total["temp"],
         peak_bytes=sum(value.bytes for value in alive),
+        travel_bytes=travelling_bytes(lines),
         buffers=tuple(
             Buffer(
                 value.name + value.part.replace("{}", ""), operations.get(value.name, ""), "", value.shape, value.bytes

@@ -10,10 +10,11 @@ from hashlib import sha256
 from typing import Any
 
 from planner_app.core.compile.check import Program
-from planner_app.core.model.setup import Jit
+from planner_app.core.model.setup import Backend, Jit
 from planner_app.errors import ModelError, SetupError
 from planner_app.jobs import protocol
 from planner_app.worker.compile.compiler import check_installed, versions
+from planner_app.worker.importing import quickly
 
 Report = Callable[[int, int, str], None]
 
@@ -26,13 +27,18 @@ NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 
 
 def lower(request: protocol.Lower, report: Report) -> Program:
+    if request.setup.backend is Backend.JAX:
+        from planner_app.worker.jax.lower import lower as lower_on_jax
+
+        return lower_on_jax(request, report)
     check_installed()
     report(0, 4, "importing TensorFlow")
-    import tensorflow as tf
+    with quickly():
+        import tensorflow as tf
 
-    from planner_app.worker.build.valueless import reserve
-    from planner_app.worker.graph.attribution import Attribution
-    from planner_app.worker.graph.step import as_run, build, trace_step
+        from planner_app.worker.build.valueless import reserve
+        from planner_app.worker.graph.attribution import Attribution
+        from planner_app.worker.training.step import as_run, build, trace_step
 
     report(1, 4, "rebuilding the model")
     made = build(request.model, request.setup)
@@ -94,7 +100,7 @@ def _recurrent(made: Any, as_run: Callable[..., Any], request: protocol.Lower) -
 
 
 def _refuses(layer: Any) -> bool:
-    from planner_app.worker.graph.step import CUDNN_LAYERS
+    from planner_app.worker.training.step import CUDNN_LAYERS
 
     return isinstance(layer, CUDNN_LAYERS) or not layer.supports_jit
 

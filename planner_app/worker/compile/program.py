@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from planner_app.core.compile.check import Compiled
 from planner_app.errors import ModelError, WorkerError
 from planner_app.jobs import protocol
@@ -36,10 +38,12 @@ def compile(request: protocol.Compile, report: Report) -> Compiled:
     report(0, 3, "importing XLA")
     from jax.errors import JaxRuntimeError
 
-    module, topology = _module(zlib.decompress(request.program.hlo).decode()), _topology(request.target)
+    text, partitions = zlib.decompress(request.program.hlo).decode(), request.program.partitions
+    module = _stablehlo(text) if partitions else _module(text)
+    topology = _topology(request.target, max(partitions, 1))
     report(1, 3, f"compiling for {request.name}")
     started = time.monotonic()
-    compilation = _Compilation(module, topology)
+    compilation = _Compilation(module, topology, partitions)
     compilation.start()
     while compilation.is_alive() and not is_laid_out(Path(dump)):
         compilation.join(LOOK_SECONDS)
@@ -61,14 +65,14 @@ def compile(request: protocol.Compile, report: Report) -> Compiled:
 class _Compilation(threading.Thread):
     """The compiler at work, with the interpreter's lock released."""
 
-    def __init__(self, module: Any, topology: Any) -> None:
+    def __init__(self, module: Any, topology: Any, partitions: int) -> None:
         super().__init__(daemon=True)
-        self._module, self._topology = module, topology
+        self._module, self._topology, self._partitions = module, topology, partitions
         self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            _compile(self._module, self._topology)
+            _compile(self._module, self._topology, self._partitions)
         except BaseException as error:  # re-raised in the waiting thread
             self.error = error
 
@@ -91,15 +95,28 @@ def _module(text: str) -> Any:
         ) from error
 
 
-def _topology(target: str) -> Any:
+def _stablehlo(text: str) -> Any:
+    """As JAX writes it, the compiler takes it."""
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+
+    with mlir.make_ir_context():
+        return ir.Module.parse(text)
+
+
+def _topology(target: str, gpus: int) -> Any:
     from jax.experimental import topologies
 
-    return topologies.get_topology_desc(platform="cuda", target_config=target, topology="1x1x1")
+    return topologies.get_topology_desc(platform="cuda", target_config=target, topology=f"1x1x{gpus}")
 
 
-def _compile(module: Any, topology: Any) -> None:
+def _compile(module: Any, topology: Any, partitions: int) -> None:
     from jaxlib import _jax
 
-    xla_client = import_module("jax._src.lib").xla_client
+    options = import_module("jax._src.lib").xla_client.CompileOptions()
+    if partitions:
+        options = import_module("jax._src.compiler").get_compile_options(
+            num_replicas=1, num_partitions=partitions, device_assignment=np.arange(partitions).reshape(1, partitions)
+        )
     devices = _jax.DeviceList(tuple(topology.devices))
-    topology.devices[0].client.compile(module, devices, xla_client.CompileOptions())
+    topology.devices[0].client.compile(module, devices, options)

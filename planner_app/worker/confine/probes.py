@@ -61,7 +61,7 @@ def promises(own_folder: str, *, execute: bool = False) -> Iterator[Promise]:
     yield Promise(
         "no network",
         "it can open sockets",
-        tuple(partial(_socket, *kind) for kind in _sockets()),
+        (*(partial(_socket, *kind) for kind in _sockets()), _pair_of_datagram_sockets),
     )
     if not execute:
         yield Promise("no other programs", "it can start programs", (_execute, _fork))
@@ -97,6 +97,12 @@ def _sockets() -> Iterator[tuple[int, int]]:
 
 def _socket(family: int, kind: int) -> None:
     socket.socket(family, kind).close()
+
+
+def _pair_of_datagram_sockets() -> None:
+    """From one of them anything can be sent to a socket that has a name."""
+    for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM):
+        end.close()
 
 
 def _list(folder: str) -> None:

@@ -32,6 +32,7 @@ BEYOND = {
     "pivot_root": (155, 41),
     "chroot": (161, 51),
     "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
     "move_mount": (429, 429),
     "fsopen": (430, 430),
     "fsconfig": (431, 431),
@@ -57,16 +58,30 @@ BEYOND = {
     "acct": (163, 89),
     "settimeofday": (164, 170),
     "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
     "sethostname": (170, 161),
     "setdomainname": (171, 162),
     "syslog": (103, 116),
+    "modify_ldt": (154, None),
+    "memfd_secret": (447, 447),
     "iopl": (172, None),
     "ioperm": (173, None),
     "open_by_handle_at": (304, 265),
+    # Memory, queues and semaphores of the user's other processes: their numbers can be guessed.
     "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
     "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
     "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "semctl": (66, 191),
     "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -83,6 +98,7 @@ BEYOND = {
     "lremovexattr": (198, 15),
     "fremovexattr": (199, 16),
     "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
     "setrlimit": (160, 164),
     "setsid": (112, 157),  # leaving the group would mean not being stopped with it
     "setpgid": (109, 154),
@@ -91,6 +107,10 @@ BEYOND = {
     "quotactl": (179, 60),
     "quotactl_fd": (443, 443),
     "fanotify_init": (300, 262),
+    # What happens in any folder that the user may read.
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    "inotify_add_watch": (254, 27),
     "name_to_handle_at": (303, 264),
     # Time stamps of files anywhere that belong to the user, which Landlock does not guard.
     "utime": (132, None),
@@ -108,6 +128,18 @@ BEYOND = {
     "kcmp": (312, 272),
     "process_mrelease": (448, 448),
 }
+# Extended attributes of files anywhere, which Landlock does not guard: a download's address, say. Libraries are used to
+# file systems that have none.
+UNSUPPORTED = {
+    "getxattr": (191, 8),
+    "lgetxattr": (192, 9),
+    "fgetxattr": (193, 10),
+    "getxattrat": (464, 464),
+    "listxattr": (194, 11),
+    "llistxattr": (195, 12),
+    "flistxattr": (196, 13),
+    "listxattrat": (465, 465),
+}
 # Allowed for the process itself only: the first argument is the process they are for.
 SELF_ONLY = {
     "kill": (62, 129),
@@ -118,7 +150,8 @@ SELF_ONLY = {
 # Commands of calls that are needed otherwise: numbers of the call, which argument is the command, refused commands.
 F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY = 8, 10, 15, 1024, 1026
 FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX = 0x8901, 0x8902, 0x5412, 0x541C
-FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR = 0x40086602, 0x40046602, 0x401C5820
+# FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY
+CHANGE_FILES = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40806685)
 REFUSED_COMMANDS = {
     # Who gets a signal when a file is ready may be any process; a lease makes others wait.
     "fcntl": ((72, 25), 1, (F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY)),
@@ -126,11 +159,13 @@ REFUSED_COMMANDS = {
     "ioctl": (
         (16, 29),
         1,
-        (FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR),
+        (FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX, *CHANGE_FILES),
     ),
 }
 CLONE = (56, 220)
 CLONE3 = (435, 435)  # its flags lie in memory, out of the filter's sight: glibc falls back to clone
+# A pair of datagram sockets needs no socket() and can still send to any named or abstract socket; of streams it can't.
+SOCKETPAIR = (53, 199)
 PRLIMIT = (302, 261)
 SCHED_SETAFFINITY = (203, 122)
 SECCOMP = (317, 277)

@@ -9,7 +9,7 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from planner_app.worker.confine.refused_calls import (
     BEYOND,
@@ -22,6 +22,8 @@ from planner_app.worker.confine.refused_calls import (
     SCHED_SETAFFINITY,
     SECCOMP,
     SELF_ONLY,
+    SOCKETPAIR,
+    UNSUPPORTED,
 )
 from planner_app.worker.confine.syscalls import PR_SET_NO_NEW_PRIVS, prctl, syscall
 
@@ -30,9 +32,10 @@ X32_BIT = 0x40000000
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 NUMBER_AT, ARCH_AT, ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data
 REFUSE = ERRNO | errno.EPERM
+KIND_OF_SOCKET, SOCK_STREAM = 0xF, 1  # the other bits of a socket's type are flags
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 
@@ -62,10 +65,9 @@ def _filter(machine: str, column: int, execute: bool) -> Iterable[Instruction]:
         yield AT_LEAST, 0, 1, X32_BIT
         yield RETURN, 0, 0, REFUSE
     for group in (NETWORK, BEYOND, {} if execute else PROGRAMS):
-        for numbers in group.values():
-            if (number := numbers[column]) is not None:
-                yield EQUAL, 0, 1, number
-                yield RETURN, 0, 0, REFUSE
+        yield from _answered(group, column, REFUSE)
+    yield from _answered(UNSUPPORTED, column, ERRNO | errno.EOPNOTSUPP)
+    yield from _only_streams(SOCKETPAIR[column])
     if not execute:
         yield EQUAL, 0, 1, CLONE3[column]
         yield RETURN, 0, 0, ERRNO | errno.ENOSYS
@@ -76,6 +78,22 @@ def _filter(machine: str, column: int, execute: bool) -> Iterable[Instruction]:
         yield from _not_these(numbers[column], argument, commands)
     yield from _only_if(SCHED_SETAFFINITY[column], 0, 0)  # of the thread that asks
     yield from _only_if(PRLIMIT[column], 2, 0)  # limits may be read, not set
+    yield RETURN, 0, 0, ALLOW
+
+
+def _answered(group: Mapping[str, tuple[int | None, ...]], column: int, answer: int) -> Iterable[Instruction]:
+    for numbers in group.values():
+        if (number := numbers[column]) is not None:
+            yield EQUAL, 0, 1, number
+            yield RETURN, 0, 0, answer
+
+
+def _only_streams(number: int) -> Iterable[Instruction]:
+    yield EQUAL, 0, 5, number
+    yield LOAD, 0, 0, ARGUMENTS_AT + 8
+    yield AND, 0, 0, KIND_OF_SOCKET
+    yield EQUAL, 1, 0, SOCK_STREAM
+    yield RETURN, 0, 0, REFUSE
     yield RETURN, 0, 0, ALLOW
 
 

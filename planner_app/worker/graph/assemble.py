@@ -10,18 +10,21 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from planner_app.core.model.setup import StepSetup
-from planner_app.core.model.trace import Constant, Phase, Role, Source, StepTrace, Variable
+from planner_app.core.model.trace import Constant, Phase, Role, Size, Source, StepTrace, Variable
 from planner_app.core.replay.allocate import live
 from planner_app.core.replay.liveness import folded_values, replay
 from planner_app.worker.graph.attribution import Attribution
 from planner_app.worker.graph.crowding import crowded_sums
 from planner_app.worker.graph.nodes import Graph
-from planner_app.worker.graph.replicas import SCOPE as REDUCTION
 from planner_app.worker.graph.rewrite import INPUT_PREFIX, meta_graph, rewritten
-from planner_app.worker.graph.shared_step import Traced
+from planner_app.worker.graph.shapes import LARGEST_OF_DATA
+from planner_app.worker.graph.small_batches import small_batches
 from planner_app.worker.graph.unroll import Unroller
 from planner_app.worker.kernels.reductions import channels_first, column_rows
 from planner_app.worker.kernels.workspace import workspace
+from planner_app.worker.training.front_end import arrives
+from planner_app.worker.training.replicas import SCOPE as REDUCTION
+from planner_app.worker.training.shared_step import Traced
 
 # sizeof(ResourceHandle): the handle of each variable is a tensor of its own in the CPU's memory.
 HANDLE_BYTES = 200
@@ -30,11 +33,33 @@ MOST_KEPT_NODES = 30_000  # a graph takes some kilobytes for each
 
 def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str], None]) -> StepTrace:
     report(3, 5, "rewriting the graph for the device")
-    meta = meta_graph_pb2.MetaGraphDef.FromString(traced.step)
+    meta = _step(traced, setup)
     run = list(meta.collection_def["train_op"].node_list.value)
     graph = _graph(traced, meta, setup)
     report(4, 5, "following the step")
     names = Attribution(traced.model)
+    trace = _trace_of(graph, traced, setup, names, run)
+    small = None if setup.xla else small_batches(lambda: _step(traced, setup), graph, setup.target)
+    if small is not None:
+        other = _trace_of(small[0], traced, setup, names, run)
+        if _sizes(other) == _sizes(trace):  # or some size was taken for the small batch, and is none
+            trace = replace(trace, small=other, small_up_to=small[1])
+    return trace
+
+
+def _sizes(trace: StepTrace) -> dict[str, Size]:
+    return {variable.name: trace.sizes[variable.size] for variable in trace.variables}
+
+
+def _step(traced: Traced, setup: StepSetup) -> Any:
+    """The graph of the step before anything is rewritten."""
+    meta = meta_graph_pb2.MetaGraphDef.FromString(traced.step)
+    if traced.reduction and not setup.replicated:
+        traced.reduction.leave_out(meta)
+    return meta
+
+
+def _trace_of(graph: Graph, traced: Traced, setup: StepSetup, names: Attribution, run: list[str]) -> StepTrace:
     turned = channels_first(graph)
     sources = tuple(
         Source(
@@ -43,6 +68,9 @@ def assemble(traced: Traced, setup: StepSetup, report: Callable[[int, int, str],
         for n in graph.nodes
     )
     variables = _variables(graph, traced.captured, names)
+    for node in graph.nodes:
+        if node.type == "VarHandleOp":
+            node.constant = _integers(traced.captured.get(node.name))
     if setup.replicated and graph.on_gpu:
         # OwnedMultiDeviceIterator with a device-side prefetch of one: the next batch is there before this one is done.
         ahead = {f"prefetched_{name}": entry for name, entry in variables.items() if entry[2] is Role.INPUT}
@@ -57,8 +85,6 @@ def _graph(traced: Traced, meta: Any, setup: StepSetup) -> Graph:
     """What runs. XLA gets the same for every GPU."""
     if setup.xla and setup.replicated in traced.compiled:
         return traced.compiled[setup.replicated].on(setup.target)
-    if traced.reduction and not setup.replicated:
-        traced.reduction.leave_out(meta)
     definition = rewritten(meta, setup.target, setup.xla)
     graph = Graph(definition, traced.batch, traced.prime, setup.target, setup.xla)
     if setup.xla and len(graph.nodes) <= MOST_KEPT_NODES:
@@ -133,7 +159,14 @@ def _live_bytes(trace: StepTrace) -> int:
     return live(trace, replay(trace, folded_values(trace, batch)), batch)[0]
 
 
+def _integers(captured: Any) -> Any:
+    """What a tensor from outside holds, where it may steer the step (the edges of a graph, say); no step changes it."""
+    steers = isinstance(captured, tf.Tensor) and captured.dtype.is_integer and not arrives(captured)
+    return captured.numpy() if steers and captured.shape.num_elements() <= LARGEST_OF_DATA else None
+
+
 def _variables(graph: Graph, captured: dict[str, Any], names: Attribution) -> dict[str, tuple[Any, Any, Role, str]]:
+    """In the order in which the step first uses them, which is that in which they get their values; inputs last."""
     found = {}
     for node in graph.nodes:
         if node.type != "VarHandleOp":
@@ -145,7 +178,8 @@ def _variables(graph: Graph, captured: dict[str, Any], names: Attribution) -> di
         else:
             variable = captured[node.name]
             found[node.name] = (shape, dtype, names.role(variable), names.owner(variable))
-    return found
+    first = {name: place for place, name in enumerate(captured)}
+    return dict(sorted(found.items(), key=lambda entry: first.get(entry[0], len(first))))
 
 
 def _with_updated_layers(

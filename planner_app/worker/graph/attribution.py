@@ -9,8 +9,8 @@ from typing import Any
 import keras
 
 from planner_app.core.model.trace import Phase, Role
-from planner_app.worker.graph.replicas import SCOPE as REDUCTION
 from planner_app.worker.training.optimizers import optimizers_of
+from planner_app.worker.training.replicas import SCOPE as REDUCTION
 
 GRADIENTS = "gradient_tape/"
 LOSS = "compile_loss"  # the scope that Keras opens for it

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from planner_app.core.model.trace import Size
 
+MOST_NAMED = 64  # elements that one version of a list holds by itself: each version of a long one would name all
+
 if TYPE_CHECKING:
     from planner_app.worker.graph.nodes import Node
     from planner_app.worker.graph.unroll import Token, Unroller
@@ -83,7 +85,11 @@ def _set_item(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token
     place = int(index.constant)
     new.items[place] = element
     new.length = max(new.length, place + 1)
-    return [_list_token(unroller, node, new, holds=(old.value, element.value))]
+    holds: tuple[int, ...] = (old.value, element.value)
+    if place in before.items and len(new.items) <= MOST_NAMED:
+        # What stood there goes (list_kernels.h, TensorListSetItem), as a loop's last output does with every turn.
+        holds = tuple(token.value for token in new.items.values())
+    return [_list_token(unroller, node, new, holds=holds)]
 
 
 def _get_item(unroller: Unroller, node: Node, inputs: list[Token]) -> list[Token]:

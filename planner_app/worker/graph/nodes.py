@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,6 +20,7 @@ from planner_app.worker.graph.imported import imported
 # A constant larger than this is never needed for its content: it is not a shape, index or loop bound.
 LARGEST_KNOWN_CONSTANT = 4096
 MOST_PADDED = 4
+TEXT_BYTES = 24  # sizeof(tstring), which lies in the allocator's memory; a long text is elsewhere
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class Graph:
                 self.nodes[source].readers.append((node.id, slot, port))
             for source in node.controls:
                 self.nodes[source].followers.append(node.id)
+        self._sums = dict(self._summed())
 
     def on(self, target: str) -> Graph:
         """The same graph on another GPU."""
@@ -107,11 +110,12 @@ class Graph:
         return node
 
     def size(self, shape: tuple[int, ...], dtype: Any) -> Size:
-        if self.on_gpu and dtype == tf.int32:
-            return Size()  # GPU kernels for int32 are registered with HostMemory
-        if any(self._is_padded(dimension) for dimension in shape):
-            return self._product(shape, dtype.size)
-        total = dtype.size
+        if self.on_gpu and dtype in (tf.int32, tf.string):
+            return Size()  # GPU kernels for int32 are registered with HostMemory, and for texts there are none
+        item = TEXT_BYTES if dtype == tf.string else dtype.size
+        if any(map(self.grows_beside, shape)):
+            return self._product(shape, item)
+        total = item
         for dimension in shape:
             total *= dimension
         size = self._sizes.get(total)
@@ -119,15 +123,29 @@ class Graph:
             size = self._sizes[total] = self.over_batch(total)
         return size
 
-    def _is_padded(self, dimension: int) -> bool:
-        """A few rows beside those of the batch: a row of zeros before the values of a sparse gradient, say."""
-        return dimension > self.batch and 0 < dimension % self.batch <= MOST_PADDED
+    def _summed(self) -> Iterator[tuple[int, tuple[Fraction, int]]]:
+        """Sizes that are the batch's and others added up, as where a queue of earlier samples is joined to a batch."""
+        for node in self.nodes:
+            if node.type != "ConcatV2" or not node.shapes[0]:
+                continue
+            joined = [self.nodes[source].shapes[port] for source, port in node.inputs[:-1]]
+            for axis, total in enumerate(node.shapes[0]):
+                sizes = [shape[axis] for shape in joined if shape]
+                grown = sum(size for size in sizes if size % self.prime == 0)
+                if sum(sizes) == total and 0 < grown < total:
+                    yield total, (Fraction(grown, self.batch), total - grown)
+
+    def grows_beside(self, dimension: int) -> bool:
+        """Whether a size is the batch's and a part that does not grow."""
+        return dimension in self._sums or is_padded(dimension, self.batch)
 
     def _product(self, shape: tuple[int, ...], item: int) -> Size:
         """Sizes where some dimension is a multiple of the batch and a little more, multiplied out."""
         total = [Fraction(item), Fraction(0), Fraction(0)]
         for dimension in shape:
-            if self._is_padded(dimension):
+            if dimension in self._sums:
+                rows, more = self._sums[dimension]
+            elif is_padded(dimension, self.batch):
                 rows, more = Fraction(dimension // self.batch), dimension % self.batch
             else:
                 grows = dimension % self.prime == 0
@@ -146,6 +164,11 @@ class Graph:
             rest, power = rest // self.prime, power + 1
         coefficient = -(-total // self.batch**power)
         return Size(*(coefficient if power == p else 0 for p in range(3)))
+
+
+def is_padded(dimension: int, batch: int) -> bool:
+    """A few rows beside those of the batch: a row of zeros before the values of a sparse gradient, say."""
+    return dimension > batch and 0 < dimension % batch <= MOST_PADDED
 
 
 def _constructor_order(definition: Any) -> list[int]:

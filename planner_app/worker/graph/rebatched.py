@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
@@ -30,17 +31,27 @@ class Rebatch:
         )
 
     def node(self, node: Any) -> None:
-        """Changes a node: a variable's shape, or a shape that was written down as a constant while tracing."""
+        """Changes a node: its shape, or a shape that was written down as a constant while tracing."""
         node.attr.pop("_output_shapes", None)
-        if node.op == "VarHandleOp":
-            shape = node.attr["shape"].shape
-            for dimension, size in zip(shape.dim, self.sizes(each.size for each in shape.dim), strict=True):
-                dimension.size = size
-        elif node.op == "Const" and node.attr["dtype"].type in INTEGERS:
-            value = tf.make_ndarray(node.attr["value"].tensor)
-            if value.any() and (value % self.prime == 0).any():
-                changed = tf.make_tensor_proto(self.sizes(value.reshape(-1)), value.dtype, value.shape)
-                node.attr["value"].tensor.CopyFrom(changed)
+        for attribute in node.attr.values():
+            for shape in (attribute.shape, *attribute.list.shape):
+                for dimension, size in zip(shape.dim, self.sizes(each.size for each in shape.dim), strict=True):
+                    dimension.size = size
+        if node.op == "Const":
+            self._change(node.attr["value"].tensor)
+
+    def _change(self, tensor: Any) -> None:
+        """A constant that holds sizes, or has as many rows as the batch; what those hold is nothing to the memory."""
+        shape = tuple(dimension.size for dimension in tensor.tensor_shape.dim)
+        grows = self.sizes(shape) != shape
+        if not grows and tensor.dtype not in INTEGERS:
+            return
+        value = tf.make_ndarray(tensor)
+        if tensor.dtype in INTEGERS and value.any() and (value % self.prime == 0).any():
+            value = np.array(self.sizes(value.reshape(-1)), value.dtype).reshape(shape)
+        elif not grows:
+            return
+        tensor.CopyFrom(tf.make_tensor_proto(np.resize(value, self.sizes(shape))))
 
     def graph(self, meta: Any) -> Any:
         """A copy of the whole graph."""

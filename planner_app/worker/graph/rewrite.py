@@ -10,11 +10,14 @@ from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_gra
 from tensorflow.python.grappler import _pywrap_tf_optimizer, cluster
 
 from planner_app.errors import ModelError
+from planner_app.worker.training.front_end import arrives
 
 TASK = "/job:localhost/replica:0/task:0"
 CPU = f"{TASK}/device:CPU:0"
 GPU = f"{TASK}/device:GPU:0"
 INPUT_PREFIX = "input_"
+FUNCTIONAL = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"})
+MOST_FILLED = 100e6  # elements of a mask that Grappler may compute with: a model has one in each of its blocks
 LARGE_ELEMENTS = 1024  # tensors from outside that are data, not numbers: they lie there as inputs do
 
 
@@ -39,7 +42,7 @@ def step_graph(step: Any) -> tuple[Any, dict[str, Any]]:
                 f"The training step uses {captured[node.name].name!r}, which was computed in another graph: TensorFlow "
                 "does not train such a model either. Build the layer that keeps it before training."
             )
-        elif node.name in captured and captured[node.name].shape.num_elements() >= LARGE_ELEMENTS:
+        elif node.name in captured and _is_data(captured[node.name]):
             variables[INPUT_PREFIX + node.name] = captured[node.name]
             _read_input(graph, node, captured[node.name])
         elif node.name in captured:
@@ -48,6 +51,17 @@ def step_graph(step: Any) -> tuple[Any, dict[str, Any]]:
     run += [t.op.name for t in step.graph.outputs] + [o.name for o in step.graph.control_outputs]
     run += [name for name in arguments if not step.graph.get_operation_by_name(name).outputs[0].consumers()]
     return meta_graph(graph, list(dict.fromkeys(run))), variables
+
+
+def _is_data(captured: Any) -> bool:
+    return arrives(captured) or captured.shape.num_elements() >= LARGE_ELEMENTS
+
+
+def _open_loops(graph: Any) -> None:
+    """Loops and branches that a kernel runs as a whole (CTC's loss has some) are followed like all others."""
+    for node in (*graph.node, *(node for function in graph.library.function for node in function.node_def)):
+        if node.op in FUNCTIONAL:
+            node.attr["_lower_using_switch_merge"].b = True
 
 
 def _variable(handle: Any, by_handle: dict[int, Any]) -> Any:
@@ -101,6 +115,7 @@ def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
         return _pruned(meta)
     if xla:
         _open_programs(meta.graph_def)
+    _open_loops(meta.graph_def)
     for node in meta.graph_def.node:
         node.device = CPU if kind == "cpu" else GPU
     options = config_pb2.ConfigProto()
@@ -108,6 +123,8 @@ def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
     if xla:
         for rewrite in ("layout_optimizer", "remapping", "arithmetic_optimization", "loop_optimization"):
             setattr(options.graph_options.rewrite_options, rewrite, rewriter_config_pb2.RewriterConfig.OFF)
+    if _fills_much(meta.graph_def):
+        options.graph_options.rewrite_options.constant_folding = rewriter_config_pb2.RewriterConfig.OFF
     devices = [device_properties(CPU, "CPU", {})]
     if kind == "gpu":
         environment = {"architecture": capability or "8.0", "cuda": "12050", "cudnn": "9030"}
@@ -119,6 +136,19 @@ def rewritten(meta: Any, target: str, xla: bool = False) -> Any:
         # quarter of the time for it.
         options.graph_options.rewrite_options.memory_optimization = rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
     return _optimized(options, meta, cluster.Cluster(devices=devices))
+
+
+def _fills_much(graph: Any) -> bool:
+    """Whether there is a mask over a whole batch. Folding would fill it here, and what is computed from it, only to
+    find that it is too large to keep. With batches of open size TensorFlow has nothing to fold there either."""
+    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
+        constants = {node.name: node for node in nodes if node.op == "Const"}
+        for node in nodes:
+            is_mask = node.op == "Fill" and not tf.as_dtype(node.attr["T"].type).is_floating
+            dims = constants.get(node.input[0].partition(":")[0]) if is_mask else None
+            if dims is not None and tf.make_ndarray(dims.attr["value"].tensor).prod(dtype=float) > MOST_FILLED:
+                return True
+    return False
 
 
 def _open_programs(graph: Any) -> None:

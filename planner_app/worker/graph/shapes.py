@@ -3,6 +3,8 @@ what is known while a loop is unrolled."""
 
 from __future__ import annotations
 
+import math
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 # Numbers that steer a step (shapes, indices, loop counters) are integers or truth values, and few.
 LARGEST_EVALUATED = 64
+# What is made of numbers that the step brings along (the edges of a graph, say) may have as many as those.
+LARGEST_OF_DATA = 1 << 20
 
 
 class Inference:
@@ -78,22 +82,32 @@ def _grouped(node: Node, feeds: list[Any]) -> list[Any]:
     return grouped
 
 
-def evaluate(node: Node, inputs: list[Token]) -> list[np.ndarray] | None:
-    """What a node makes of known integers, or None where it is not known or not worth knowing."""
+def evaluate(node: Node, inputs: list[Token], shapes: list[tuple[int, ...] | None]) -> list[np.ndarray] | None:
+    """What a node makes of known integers, or None where it is not known or not worth knowing.
+
+    Args:
+        shapes: Of the outputs. What is too large is not computed: two numbers are enough to ask for gigabytes.
+    """
     if node.type in ("Shape", "Size", "Rank", "ShapeN"):
         return _shape_of(node, inputs)
+    if (clamped := _clamped(node, inputs)) is not None:
+        return [clamped]
     if not inputs or any(token.constant is None for token in inputs):
         return None
     if any(not (d.is_integer or d.is_bool) for d in node.dtypes) or node.operation.op_def.is_stateful:
+        return None
+    small = all(np.asarray(token.constant).size <= LARGEST_EVALUATED for token in inputs)
+    limit = LARGEST_EVALUATED if small else LARGEST_OF_DATA
+    if any(shape is not None and math.prod(shape) > limit for shape in shapes):
         return None
     function = getattr(tf.raw_ops, node.type, None)
     if function is None:
         return None
     arguments: dict[str, Any] = {}
-    for argument, given in zip(node.operation.op_def.input_arg, _grouped(node, inputs), strict=True):
+    for name, given in zip(_names(node, function), _grouped(node, inputs), strict=True):
         group = given if isinstance(given, list) else [given]
         tensors = [tf.constant(token.constant, dtype=token.dtype) for token in group]
-        arguments[argument.name] = tensors if isinstance(given, list) else tensors[0]
+        arguments[name] = tensors if isinstance(given, list) else tensors[0]
     inferred = {a.type_attr for a in node.operation.op_def.input_arg} | {
         a.number_attr for a in node.operation.op_def.input_arg
     }
@@ -107,7 +121,27 @@ def evaluate(node: Node, inputs: list[Token]) -> list[np.ndarray] | None:
         return None
     outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
     arrays = [np.asarray(output) for output in outputs]
-    return arrays if all(a.size <= LARGEST_EVALUATED for a in arrays) else None
+    return arrays if all(a.size <= limit for a in arrays) else None
+
+
+def _names(node: Node, function: Any) -> list[str]:
+    """What Python calls the operation's inputs: "axis" for "reduction_indices", say."""
+    declared = node.operation.op_def
+    attributes = {attribute.name for attribute in declared.attr}
+    names = [name for name in signature(function).parameters if name not in attributes]
+    own = [argument.name for argument in declared.input_arg]
+    others = (name for name in names if name not in own)
+    return [name if name in names else next(others, name) for name in own]
+
+
+def _clamped(node: Node, inputs: list[Token]) -> Any:
+    """The smaller one of a known number and one that is never below it."""
+    if node.type != "Minimum":
+        return None
+    for known, other in (inputs, inputs[::-1]):
+        if known.constant is not None and other.at_least is not None and np.all(other.at_least >= known.constant):
+            return known.constant
+    return None
 
 
 def _shape_of(node: Node, inputs: list[Token]) -> list[np.ndarray]:

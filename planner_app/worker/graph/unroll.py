@@ -8,7 +8,7 @@ with the buffers it would take.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from planner_app.worker.graph.shapes import Inference, evaluate, largest
 from planner_app.worker.kernels import forwarding as kernels
 from planner_app.worker.kernels.arithmetic import work_of
 from planner_app.worker.kernels.call import Call, Scratch
+from planner_app.worker.kernels.compiled import is_compiled
 from planner_app.worker.kernels.cpu_scratch import scratch_of
 
 # Assignments that write the variable's buffer where it lies, after copying it if somebody still reads it.
@@ -42,6 +43,7 @@ class Token:
     list: TensorList | None = None
     variable: int = -1
     fixed: bool = False  # the same in every step: made of constants alone
+    at_least: np.ndarray | None = None
 
 
 class Frame:
@@ -89,15 +91,20 @@ class Unroller:
         self.undecided = self.takes_turns = False
         self.sparse: set[int] = set()
         self._inference = Inference()
-        self._queue: deque[tuple[Node, Frame, int]] = deque()
+        self._queues: list[deque[tuple[Node, Frame, int]]] = [deque()]
 
     def run(self) -> None:
         step = Frame()
         for node in self.graph.nodes:
             if not node.inputs and not node.controls and node.type != "Placeholder":
-                self._queue.append((node, step, 0))
-        while self._queue:
-            node, frame, iteration = self._queue.popleft()
+                self._queues[0].append((node, step, 0))
+        while self._queues:
+            if not self._queues[-1]:
+                self._queues.pop()
+                continue
+            node, frame, iteration = self._queues[-1].popleft()
+            if self._runs_apart(node):
+                self._queues.append(deque())
             tokens, after = frame.arrived[iteration].pop(node.id, ([], []))
             number = len(self.operations)
             if number > MOST_OPERATIONS:
@@ -109,6 +116,14 @@ class Unroller:
                 self.operations[earlier][3].append(number)
             outputs = self._execute(node, tokens, self.operations[number])
             self._propagate(node, frame, iteration, outputs, number)
+            if self._runs_apart(node):
+                self._queues += [deque([told]) for told in reversed(self._queues.pop())]
+
+    def _runs_apart(self, node: Node) -> bool:
+        """executor.cc, ScheduleReady: what an asynchronous kernel makes ready, a CPU's one thread runs one by one, each
+        with all that follows from it, before it goes on with its own queue. A GPU's executor hands it to other threads.
+        """
+        return not self.graph.on_gpu and not self.graph.xla and is_compiled(node)
 
     # --- the executor ----------------------------------------------------------------------------------------------
     def _propagate(self, node: Node, frame: Frame, iteration: int, outputs: list[Token | None], number: int) -> None:
@@ -160,7 +175,7 @@ class Unroller:
             left = waiting.get(reader.id, len(reader.inputs) + len(reader.controls)) - 1
         waiting[reader.id] = left
         if left == 0:
-            self._queue.append((reader, frame, iteration))
+            self._queues[-1].append((reader, frame, iteration))
         return entry[0]
 
     # --- one kernel ------------------------------------------------------------------------------------------------
@@ -210,7 +225,8 @@ class Unroller:
         kind = node.type
         if kind == "ReadVariableOp":
             row[5] = Access.READ
-            return [self.fresh(self._shape(node, inputs, 0), node.dtypes[0])]
+            held = self.graph.nodes[node.inputs[0][0]].constant
+            return [replace(self.fresh(self._shape(node, inputs, 0), node.dtypes[0]), constant=held)]
         if kind == "AssignVariableOp":
             row[5] = Access.REPLACE
         elif kind in UPDATES:
@@ -233,7 +249,7 @@ class Unroller:
             return [self._same(token) for token in inputs]
         if not node.dtypes:
             return []
-        known = evaluate(node, inputs)
+        known = evaluate(node, inputs, self._said(node, inputs))
         shapes = [
             self._shape(node, inputs, port) if known is None else known[port].shape for port in range(len(node.dtypes))
         ]
@@ -258,7 +274,8 @@ class Unroller:
                 if c < len(inputs) and inputs[c].dtype == dtype and self.size(inputs[c].shape, dtype) == size
             )
             value = self.value(size=size, forward=forward, scratch=kind in kernels.MADE_AS_SCRATCH, folded=folded)
-            outputs.append(self.token(value, shape, dtype, constant, fixed=folded))
+            least = next((t.constant for t in inputs if t.constant is not None), None) if kind == "Maximum" else None
+            outputs.append(self.token(value, shape, dtype, constant, fixed=folded, at_least=least))
         if not folded:
             row[2] += [self._scratch(wanted, inputs) for wanted in scratch_of(Call(node, inputs, shapes, self.graph))]
         return outputs
@@ -272,6 +289,12 @@ class Unroller:
             from_batch=wanted.from_batch,
             below_batch=wanted.below_batch,
         )
+
+    def _said(self, node: Node, inputs: list[Token]) -> list[tuple[int, ...] | None]:
+        """Shapes of the outputs; those that the graph leaves open are asked for where all inputs are known."""
+        if None not in node.shapes or any(token.constant is None for token in inputs):
+            return list(node.shapes)
+        return self._inference.shapes(node, inputs)
 
     def _shape(self, node: Node, inputs: list[Token], port: int) -> tuple[int, ...]:
         shape = node.shapes[port]

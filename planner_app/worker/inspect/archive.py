@@ -19,7 +19,7 @@ READABLE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 WEIGHTS = "model.weights.h5"
 LOCAL_HEADER_BYTES = 30  # PKZIP APPNOTE 4.3.7: fixed part of a local file header
-SYMLINK_SHIFT = 16  # the upper half of external_attr holds the Unix mode
+MODE_SHIFT = 16  # the upper half of external_attr holds the Unix mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Archive:
                 data = file.read(MAX_JSON_BYTES + 1)
         except (*UNREADABLE, zlib.error, EOFError, RuntimeError) as error:
             raise Refused(f"{name!r} in it is damaged ({error}). Save or copy the model again") from None
-        if len(data) > MAX_JSON_BYTES:
-            raise Refused(f"{name!r} in it is larger than it says. The archive was made to mislead")
+        if len(data) != member.file_size:
+            raise Refused(f"{name!r} in it is not as long as the archive says. Save or copy the model again")
         return data
 
     def window(self, name: str) -> Window | None:
@@ -82,10 +82,13 @@ def open_archive(source: Source) -> Archive:
     if len(infos) > MAX_MEMBERS:
         raise Refused(f"the archive holds {len(infos)} members, expected at most {MAX_MEMBERS}")
     members: dict[str, zipfile.ZipInfo] = {}
+    places: set[str] = set()
     for info in infos:
         _check(info)
-        if info.filename in members:
-            raise Refused(f"the archive holds {info.filename!r} twice, and readers differ on which counts")
+        name = str(PurePosixPath(info.filename))  # "./config.json" unpacks to "config.json"
+        if name in places:
+            raise Refused(f"the archive holds {name!r} twice, and readers differ on which counts")
+        places.add(name)
         members[info.filename] = info
     if "config.json" not in members:
         raise Refused("the archive holds no 'config.json': it is no .keras file. Save it with model.save('name.keras')")
@@ -97,8 +100,11 @@ def _check(info: zipfile.ZipInfo) -> None:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name.split("/")[0]:
         raise Refused(f"the archive's member {name!r} would land outside its folder, which no model's does")
-    if stat.S_ISLNK(info.external_attr >> SYMLINK_SHIFT):
+    mode = info.external_attr >> MODE_SHIFT
+    if stat.S_ISLNK(mode):
         raise Refused(f"the archive's member {name!r} is a symbolic link, which no model's is")
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):  # 0: not made on Unix
+        raise Refused(f"the archive's member {name!r} is a pipe or a device, which no model's is")
     if info.flag_bits & 1:
         raise Refused(f"the archive's member {name!r} is encrypted. Unpack it and pack it again without a password")
     if info.compress_type not in READABLE:

@@ -6,13 +6,13 @@ from typing import Any
 
 from planner_app.core.model.description import CheckedModel, WeightShape
 from planner_app.foreign_text import for_line
+from planner_app.worker.inspect.allowed.names import keras_names
+from planner_app.worker.inspect.allowed.objects import refuse_unknown, walk
+from planner_app.worker.inspect.allowed.trusted import package_of
+from planner_app.worker.inspect.allowed.user_names import UserNames
 from planner_app.worker.inspect.dialects import is_keras_2, normalised
-from planner_app.worker.inspect.names import keras_names
-from planner_app.worker.inspect.objects import refuse_unknown, walk
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.sense import check_sense
-from planner_app.worker.inspect.trusted import package_of
-from planner_app.worker.inspect.user_names import UserNames
 
 MOST_LETTERS = 40  # of a name in a warning
 
@@ -83,6 +83,6 @@ def _checked_training(
 
 def _is_newer(version: str | None, known: str) -> bool:
     def key(text: str) -> list[int]:
-        return [int(part) if part.isdigit() else 0 for part in text.split(".")[:3]]
+        return [int(part) if part.isdecimal() else 0 for part in text.split(".")[:3]]
 
     return version is not None and key(version) > key(known)

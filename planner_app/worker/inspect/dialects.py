@@ -5,8 +5,8 @@ Done before the check, so that what is checked is what is rebuilt.
 
 from typing import Any
 
+from planner_app.worker.inspect.allowed.names import APPLICATIONS, KERAS_2_MODULES, OPERATIONS, KerasNames
 from planner_app.worker.inspect.keras2 import with_calls
-from planner_app.worker.inspect.names import APPLICATIONS, KERAS_2_MODULES, OPERATIONS, KerasNames
 
 OPTIMIZER_ROLES = ("optimizer", "optimizer_config")
 WRAPPED_ROLES = ("layer", "backward_layer", "forward_layer", "cell", "cells")

@@ -11,12 +11,12 @@ from planner_app.errors import ModelError
 from planner_app.foreign_text import for_line
 from planner_app.jobs import protocol
 from planner_app.worker.inspect import archive, hdf5, savedmodel
+from planner_app.worker.inspect.allowed.trusted import checked_packages
+from planner_app.worker.inspect.allowed.user_names import UserNames, names_in, parsed
 from planner_app.worker.inspect.check import Contents, checked
 from planner_app.worker.inspect.refusal import Refused
 from planner_app.worker.inspect.source import Source, folder_files, folder_sha256, handed_over, open_source, sha256
 from planner_app.worker.inspect.text import MAX_JSON_BYTES, parse_object
-from planner_app.worker.inspect.trusted import checked_packages
-from planner_app.worker.inspect.user_names import UserNames, names_in, parsed
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 EXPECTED = "expected a .keras, .h5 or .json file, a SavedModel folder of Keras 2, or file.py:function"
@@ -104,13 +104,17 @@ def _python(target: str) -> CheckedModel:
 def _folder(path: Path, report: Report) -> tuple[Contents, str, int]:
     savedmodel.check_folder(path)
     files = folder_files(path)
-    metadata = savedmodel.read_metadata(path)
+    source = open_source(path / savedmodel.METADATA, follow=False)
+    try:
+        metadata = savedmodel.read_metadata(source)
+        digest, size = folder_sha256(path, files, _hashing(report), {path / savedmodel.METADATA: source})
+    finally:
+        source.close()
     model = metadata.get("model_config")
     if not isinstance(model, dict):
         model = {key: metadata[key] for key in ("class_name", "config") if key in metadata}
     if not isinstance(model.get("config"), (dict, list)):
         raise Refused("the model's class gave Keras no configuration: only its graph was saved, and graphs are not run")
-    digest, size = folder_sha256(path, files, _hashing(report))
     contents = Contents(
         "savedmodel",
         model,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from planner_app.worker.inspect.refusal import Refused
-from planner_app.worker.inspect.source import open_source
+from planner_app.worker.inspect.source import Source
 from planner_app.worker.inspect.text import MAX_JSON_BYTES, parse_object
 
 GRAPH = "saved_model.pb"
@@ -30,15 +30,11 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def read_metadata(folder: Path) -> dict[str, Any]:
+def read_metadata(source: Source) -> dict[str, Any]:
     """The root's metadata: `class_name`, `config`, `model_config`, `training_config`, `keras_version`."""
-    source = open_source(folder / METADATA)
-    try:
-        if source.size_bytes > MAX_JSON_BYTES:
-            raise Refused(f"its {METADATA!r} is larger than {MAX_JSON_BYTES >> 20} MiB, which no model needs")
-        data = source.read(source.size_bytes)
-    finally:
-        source.close()
+    if source.size_bytes > MAX_JSON_BYTES:
+        raise Refused(f"its {METADATA!r} is larger than {MAX_JSON_BYTES >> 20} MiB, which no model needs")
+    data = source.read(source.size_bytes)
     for field, value in fields(data):
         if field == NODES and isinstance(value, bytes):
             node = dict(fields(value))

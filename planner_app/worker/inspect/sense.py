@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from planner_app.worker.inspect.objects import Node, layers_of
+from planner_app.worker.inspect.allowed.objects import Node, layers_of
 from planner_app.worker.inspect.refusal import Refused
 
 MAX_SIZE = 2**31 - 1  # TensorFlow counts along one dimension in 32 bits in most kernels

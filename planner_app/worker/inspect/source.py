@@ -4,7 +4,7 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,11 +39,11 @@ class Source:
         os.close(self.descriptor)
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path, *, follow: bool = True) -> Source:
     """Opens a regular file; whatever else stands there is refused without waiting for it."""
     try:
         # A named pipe without a writer would block an ordinary open for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     except FileNotFoundError:
         raise Refused("there is no such file. Check the path") from None
     except PermissionError:
@@ -129,18 +129,23 @@ def _unreadable(error: OSError) -> None:
     raise Refused(f"a folder in it may not be read ({error.strerror}). Give yourself read permission")
 
 
-def folder_sha256(folder: Path, files: list[Path], on_piece: Callable[[], None]) -> tuple[str, int]:
-    """One hash over names and contents, and the total size."""
+def folder_sha256(
+    folder: Path, files: list[Path], on_piece: Callable[[], None], known: Mapping[Path, Source]
+) -> tuple[str, int]:
+    """One hash over names and contents, and the total size. Files that are `known` are not opened again: what was read
+    is what is hashed."""
     digest, total = hashlib.sha256(), 0
     for path in files:
-        if path.stat().st_size == 0:
+        if path not in known and path.stat().st_size == 0:
             digest.update(os.fsencode(path.relative_to(folder)) + b"\0empty")
             continue
-        source = open_source(path)
+        source = known.get(path) or open_source(path, follow=False)
         try:
             digest.update(os.fsencode(path.relative_to(folder)) + b"\0%d\0" % source.size_bytes)
             sha256(source, on_piece, digest)
             total += source.size_bytes
+            source.check_unchanged()
         finally:
-            source.close()
+            if path not in known:
+                source.close()
     return digest.hexdigest(), total

@@ -37,8 +37,8 @@ FORWARD_BRANCHES = frozenset({"Select", "SelectV2"})
 # xent_op.cc, sparse_xent_op.cc: the gradient (output 1) takes over the logits where it can.
 FORWARD_LOGITS = frozenset({"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"})
 
-# reduction_ops_common.h, einsum_op_impl.h: made with allocate_temp, then handed on as the output.
-MADE_AS_SCRATCH = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm", "Einsum"})
+# reduction_ops_common.h, einsum_op_impl.h, scatter_nd_op.cc: made with allocate_temp, then handed on as the output.
+MADE_AS_SCRATCH = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm", "Einsum", "ScatterNd"})
 # Kernels that take their scratch memory before their output.
 SCRATCH_FIRST = frozenset({"MaxPoolGrad", "Einsum", "SparseSoftmaxCrossEntropyWithLogits"})
 

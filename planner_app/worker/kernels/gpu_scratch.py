@@ -15,6 +15,8 @@ from planner_app.worker.kernels.shared_scratch import einsum, reduction
 
 # gpu_blas_lt.h, GemmConfig: kDefaultWorkspace, and kHopperWorkspace from compute capability 9.0 on.
 GEMM_WORKSPACE_BYTES, HOPPER_WORKSPACE_BYTES = 4 << 20, 32 << 20
+# Compute capability from which on tensor cores take a type with the channels last: float32 as TF32.
+CHANNELS_LAST_FROM = {tf.float16: 7.0, tf.bfloat16: 8.0, tf.float32: 8.0}
 
 
 def _softmax(call: Call) -> Iterator[Scratch]:
@@ -25,40 +27,70 @@ def _softmax(call: Call) -> Iterator[Scratch]:
 
 def _convolution(call: Call) -> Iterator[Scratch]:
     """conv_ops_impl.h: the filter in cuDNN's order, and a padded copy of the input where the padding is lopsided."""
-    kernel = call.inputs[1].shape
-    if _is_product(call, kernel):
+    image, kernel = call.inputs[0].shape, call.inputs[1].shape
+    if _is_product(call, image, kernel):
         return
     yield Scratch(call.input_size(1))
-    if _is_lopsided(call, call.inputs[0].shape, kernel):
+    if _is_lopsided(call, image, kernel):
         yield Scratch(call.input_size(0))
+    if _is_turned(call):
+        yield Scratch(call.input_size(0))
+        yield Scratch(call.output_size)
 
 
 def _input_gradient(call: Call) -> Iterator[Scratch]:
-    """conv_grad_input_ops.cc: the result once more before it is transformed, and the filter in cuDNN's order."""
-    if not _is_product(call, call.inputs[1].shape):
+    """conv_grad_input_ops.cc: the result once more before it is transformed, again without the padding of one side,
+    and the filter in cuDNN's order."""
+    image, kernel = call.shapes[0], call.inputs[1].shape
+    if _is_product(call, image, kernel):
+        return
+    yield Scratch(call.output_size)
+    yield Scratch(call.input_size(1))
+    if _is_lopsided(call, image, kernel):
         yield Scratch(call.output_size)
-        yield Scratch(call.input_size(1))
+    if _is_turned(call):
+        yield Scratch(call.input_size(2))
 
 
 def _filter_gradient(call: Call) -> Iterator[Scratch]:
     """conv_grad_filter_ops.cc: the result in cuDNN's order, and a padded copy of the input."""
-    if _is_product(call, call.shapes[0]):
+    image, kernel = call.inputs[0].shape, call.shapes[0]
+    if _is_product(call, image, kernel):
         return
     yield Scratch(call.output_size)
-    if _is_lopsided(call, call.inputs[0].shape, call.shapes[0]):
+    if _is_lopsided(call, image, kernel):
         yield Scratch(call.input_size(0))
+    if _is_turned(call):
+        yield Scratch(call.input_size(0))
+        yield Scratch(call.input_size(2))
 
 
-def _is_product(call: Call, kernel: tuple[int, ...]) -> bool:
-    """A convolution of one pixel without strides is a matrix product: cuBLAS, no copies."""
-    return prod(kernel[:-2]) == 1 and prod(call.node.attribute("strides", [1])) == 1
+def _is_product(call: Call, image: tuple[int, ...], kernel: tuple[int, ...]) -> bool:
+    """With the channels last, a convolution of one pixel without strides, or of the whole picture, is a matrix product:
+    cuBLAS, no copies. With the channels first, which Grappler makes of training in float32, cuDNN runs it."""
+    if _channels_first(call) or prod(call.node.attribute("dilations", [1])) != 1:
+        return False
+    if prod(kernel[:-2]) == 1:
+        return bool(prod(call.node.attribute("strides", [1])) == 1)
+    return image[1:-1] == kernel[:-2] and bool(call.node.attribute("padding", b"VALID") == b"VALID")
+
+
+def _is_turned(call: Call) -> bool:
+    """conv_ops_gpu.cc, ComputeInNhwcEnabled: with the channels last, cuDNN is used where tensor cores take the type;
+    elsewhere kernels copy what they read and write to have the channels first."""
+    needed = CHANNELS_LAST_FROM.get(call.dtype)
+    return not _channels_first(call) and (needed is None or call.graph.capability < needed)
+
+
+def _channels_first(call: Call) -> bool:
+    return bool(call.node.attribute("data_format", b"NHWC").startswith(b"NC"))
 
 
 def _is_lopsided(call: Call, image: tuple[int, ...], kernel: tuple[int, ...]) -> bool:
     """An odd number of rows or columns to pad: cuDNN pads both sides alike."""
     if call.node.attribute("padding", b"VALID") != b"SAME":
         return False
-    first = 2 if call.node.attribute("data_format", b"NHWC").startswith(b"NC") else 1
+    first = 2 if _channels_first(call) else 1
     strides = call.node.attribute("strides")
     for axis in range(len(kernel) - 2):
         size, stride, width = image[first + axis], strides[first + axis], kernel[axis]
@@ -78,16 +110,20 @@ def _pool_gradient_by_xla(call: Call) -> Iterator[Scratch]:
 def _product_by_xla(call: Call) -> Iterator[Scratch]:
     """gemm_rewriter.cc, GemmWorkspaceRewriteVisitor: every call of cuBLAS has its workspace as one of its results.
 
-    A product with a vector, or of two, is none: XLA makes a kernel of its own for that.
+    A product with a vector, or of two, is none: XLA makes a kernel of its own for that. At a batch of one sample, most
+    products are with a vector.
     """
-    if call.node.type != "Einsum" and _with_a_vector(call.inputs[0].shape, call.shapes[0]):
+    sides = () if call.node.type == "Einsum" else _sides(call.inputs[0].shape, call.shapes[0])
+    if 1 in sides:
         return
-    yield Scratch(Size(HOPPER_WORKSPACE_BYTES if call.graph.capability >= HOPPER else GEMM_WORKSPACE_BYTES))
+    workspace = Size(HOPPER_WORKSPACE_BYTES if call.graph.capability >= HOPPER else GEMM_WORKSPACE_BYTES)
+    yield Scratch(workspace, from_batch=2 if call.graph.batch in sides else 0)
 
 
-def _with_a_vector(left: Sequence[int], product: Sequence[int]) -> bool:
+def _sides(left: Sequence[int], product: Sequence[int]) -> tuple[int, int, int]:
+    """Rows, columns, and what is summed over."""
     rows, columns = product[-2:]
-    return 1 in (rows, columns, left[-2] * left[-1] // max(rows, 1))
+    return rows, columns, left[-2] * left[-1] // max(rows, 1)
 
 
 XLA_RULES: dict[str, Callable[[Call], Iterator[Scratch]]] = {

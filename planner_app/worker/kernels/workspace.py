@@ -42,12 +42,14 @@ def workspace(graph: Graph, node: Node) -> Size:
     if (node.type not in CONVOLUTIONS and node.type not in BACKWARD) or node.type == "DepthwiseConv2dNative":
         return Size()
     kernel, image = _kernel(graph, node), _image(graph, node)
-    if kernel is None or image is None or prod(kernel[:-2]) == 1:
+    if kernel is None or image is None:
         return Size()
+    first = 2 if node.attribute("data_format", b"NHWC").startswith(b"NC") else 1
+    if prod(kernel[:-2]) == 1:
+        return _touched(graph, node) if first > 1 else Size()  # with the channels last it is a product of cuBLAS
     plain = all(set(node.attribute(name, [1])) == {1} for name in ("strides", "dilations"))
     if not plain or len(kernel) != PICTURE or max(kernel[:2]) > FFT_TILE:
         return _touched(graph, node)
-    first = 2 if node.attribute("data_format", b"NHWC").startswith(b"NC") else 1
     sides = image[first : first + 2]
     fft = [FFT_TILE - width + 1 for width in kernel[:2]]
     found = _transformed(graph, kernel, image[0], sides, fft, FFT_TILE_BYTES)
@@ -68,7 +70,8 @@ def _transformed(
 
 
 def _touched(graph: Graph, node: Node) -> Size:
-    """Other algorithms' transforms are told nowhere: as much as all that they read and write."""
+    """Other algorithms' transforms are told nowhere: as much as all that they read and write, which is what kernels for
+    tensor cores need that want the channels last and get them first."""
     sizes = [graph.size(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes, strict=True) if shape]
     for source, port in node.inputs:
         shape = graph.nodes[source].shapes[port]

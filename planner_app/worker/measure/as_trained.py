@@ -14,8 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from planner_app.core.model.setup import Setup
-from planner_app.worker.graph.step import Trainable
+from planner_app.errors import ModelError
 from planner_app.worker.measure.exhausted import NoRoom
+from planner_app.worker.training.front_end import on_the_host
+from planner_app.worker.training.indexed_size import indexed_sizes, indexes_a_size
+from planner_app.worker.training.trainable import Trainable
 
 
 class AsTrained:
@@ -25,6 +28,9 @@ class AsTrained:
         self._model, self._feed = made.model, made.feed
         self._setup, self._strategy = setup, strategy
         self._data: Any = None
+        if any(slot.dtype == "string" for slot in self._feed.slots):
+            # For as long as this process lives: the training function is traced when it first runs.
+            on_the_host(self._model).__enter__()
 
     def load(self) -> None:
         """The batch lies on the device before the step starts; under a strategy each replica has its own."""
@@ -42,6 +48,7 @@ class AsTrained:
 
     @property
     def step(self) -> Callable[[], None]:
+        @_explained
         def run() -> None:
             logs = self._model.train_function(iter([self._data] * (self._model.steps_per_execution or 1)))
             for value in keras.tree.flatten(logs):
@@ -52,8 +59,8 @@ class AsTrained:
     def fit(self, steps: int) -> Callable[[], None]:
         """One call of `fit` over some batches."""
         share = self._setup.per_gpu_batch * self._setup.gpus
-        dataset = tf.data.Dataset.from_tensors(self._batch(share)).repeat(steps)
-        return lambda: self._model.fit(dataset, epochs=1, verbose=0)
+        dataset = tf.data.Dataset.from_tensors(_as_tuples(self._batch(share))).repeat(steps)
+        return _explained(lambda: self._model.fit(dataset, epochs=1, verbose=0))
 
     def _batch(self, samples: int) -> Any:
         arrays = keras.tree.flatten(self._feed.arrays(samples))
@@ -62,6 +69,40 @@ class AsTrained:
             None if slot is None else _copied(array, slot.name) for array, slot in zip(arrays, slots, strict=True)
         ]
         return keras.tree.pack_sequence_as(self._feed.structure, tensors)
+
+
+def _explained(run: Callable[[], Any]) -> Callable[[], None]:
+    """Keras hands logs out of its loop in an Optional, which can't be of nothing."""
+
+    def explained() -> None:
+        try:
+            _run(run)
+        except ValueError as error:
+            if "OptionalFromValue" not in str(error):
+                raise
+            raise ModelError(
+                f"Keras {keras.__version__} can't train with a train_step that returns no logs: return at least one, "
+                'as in {"loss": loss}.'
+            ) from error
+
+    return explained
+
+
+def _run(run: Callable[[], Any]) -> None:
+    try:
+        run()
+    except TypeError as error:
+        if not indexes_a_size(error):
+            raise
+        with indexed_sizes():  # the training function is traced now, and runs as it is from then on
+            run()
+
+
+def _as_tuples(data: Any) -> Any:
+    """A dataset takes a list for one tensor."""
+    if isinstance(data, dict):
+        return {key: _as_tuples(value) for key, value in data.items()}
+    return tuple(map(_as_tuples, data)) if isinstance(data, (list, tuple)) else data
 
 
 def _copied(array: Any, name: str) -> Any:

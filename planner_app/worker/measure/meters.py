@@ -10,11 +10,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from planner_app.core.hardware.machine import Gpu, Machine
-from planner_app.core.measure.measurement import GpuUse, Step, StepMemory
-from planner_app.errors import DeviceError
+from planner_app.core.measure.measurement import Step, StepMemory
 from planner_app.jobs.group_memory import resident_bytes
 from planner_app.worker.measure.devices import held_back_bytes
+from planner_app.worker.measure.driver import DriverBooks
 
 
 class Probe:
@@ -27,10 +26,10 @@ class Probe:
     """
 
     def __init__(self, devices: tuple[str, ...], uuids: tuple[str, ...], tell: Callable[[Step], None]) -> None:
-        self._devices, self._uuids, self._tell = devices, uuids, tell
-        self._energy: dict[str, float | None] = {}
+        self._devices, self._tell = devices, tell
+        self._driver = DriverBooks(devices, uuids)
         self.steps: list[Step] = []
-        self.look()
+        self._driver.look()
 
     def step(self, run: Callable[[], Any]) -> None:
         """Run one, note what it took. Python's own cycles are cleared away first: what is left is held by somebody."""
@@ -46,35 +45,9 @@ class Probe:
             StepMemory(device, before[device], peaks[device], _info(device)["current"]) for device in self._devices
         )
         host = resident_bytes(os.getpid()) or None
-        done = Step(len(self.steps) + 1, round(seconds, 6), memory, host, self.look())
+        done = Step(len(self.steps) + 1, round(seconds, 6), memory, host, self._driver.look())
         self.steps.append(done)
         self._tell(done)
-
-    def look(self) -> tuple[GpuUse, ...]:
-        """What NVML says now. A GPU that is gone is the end of the measurement."""
-        if not self._uuids:
-            return ()
-        from planner_app.gpu.nvml import machine_gpus
-
-        machine = machine_gpus()
-        return tuple(self._use(number, _found(machine, uuid)) for number, uuid in enumerate(self._uuids))
-
-    def _use(self, number: int, gpu: Gpu) -> GpuUse:
-        name = self._devices[number] if number < len(self._devices) else f"GPU:{number}"
-        last, now = self._energy.get(name), gpu.energy_joules
-        self._energy[name] = now
-        spent = None if last is None or now is None else round(now - last, 3)
-        return GpuUse(name, gpu.used_bytes, gpu.bytes_of(os.getpid()), spent)
-
-
-def _found(machine: Machine, uuid: str) -> Gpu:
-    everything = [part for gpu in machine.gpus for part in (gpu, *gpu.slices)]
-    gpu = next((each for each in everything if each.uuid == uuid), None)
-    if gpu is not None and gpu.usable:
-        return gpu
-    sick = gpu or next((each for each in machine.gpus if not each.usable), None)
-    said = sick.sentence if sick is not None else machine.sentence
-    raise DeviceError(said or f"The GPU {uuid} is no longer there: see what nvidia-smi says.")
 
 
 def _info(device: str) -> dict[str, int]:

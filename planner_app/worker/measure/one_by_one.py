@@ -16,9 +16,10 @@ import tensorflow as tf
 from planner_app.worker.build.valueless import SMALLEST_WITHOUT_VALUE
 from planner_app.worker.graph.attribution import Attribution
 from planner_app.worker.graph.rewrite import INPUT_PREFIX, step_graph
-from planner_app.worker.graph.step import Trainable, trace_step
 from planner_app.worker.measure.exhausted import NoRoom
 from planner_app.worker.measure.settled import optimized, session_options, settled
+from planner_app.worker.training.step import trace_step
+from planner_app.worker.training.trainable import Trainable
 
 ALIGNED = 64  # EIGEN_MAX_ALIGN_BYTES
 ONE_BY_ONE = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)
@@ -36,7 +37,6 @@ class OneByOne:
         given = [t.op.name for t in step.graph.inputs if INPUT_PREFIX + t.op.name in there]
         data = [array for array in keras.tree.flatten(made.feed.arrays(batch)) if array is not None]
         values |= {INPUT_PREFIX + name: array for name, array in zip(given, data, strict=True)}
-        self._values: dict[str, Any] = values
         about = Attribution(made.model)
         self._layers = {name: about.owner(variable) for name, variable in variables.items()}
         self._graph = tf.Graph()
@@ -44,6 +44,9 @@ class OneByOne:
             tf.import_graph_def(settled(optimized(meta)), name="")
             self._run = [self._graph.get_operation_by_name(name) for name in run]
             self._session = tf.compat.v1.Session(config=session_options())
+        there = {operation.name for operation in self._graph.get_operations()}
+        # What only the host takes is not there.
+        self._values = {name: value for name, value in values.items() if name in there}
 
     def load(self, limit_bytes: int | None = None, *, once: bool = False) -> None:
         """Each variable gets a copy of its value, one after the other, so that each has its place.

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from planner_app.core.measure.measurement import Order, OutOfMemory, Run, Step
-from planner_app.core.model.setup import Jit
+from planner_app.core.model.setup import Backend, Jit
 from planner_app.jobs import protocol
 
 Report = Callable[..., None]
@@ -22,6 +22,10 @@ JIT_COMPILE: dict[Jit, bool | str] = {Jit.AUTO: "auto", Jit.ON: True, Jit.OFF: F
 
 
 def measure(request: protocol.Measure, report: Report) -> Run:
+    if request.setup.backend is Backend.JAX:
+        from planner_app.worker.jax.measure import measure as measure_on_jax
+
+        return measure_on_jax(request, report)
     every = PREPARING + (request.fits or request.steps)
     report(0, every, "importing TensorFlow")
 
@@ -117,7 +121,7 @@ class _Measuring:
             )
 
     def _built(self, *, values: bool) -> Any:
-        from planner_app.worker.graph.step import build
+        from planner_app.worker.training.step import build
 
         setup, place = self._request.setup, self._request.place
         scope = self._strategy.scope() if self._strategy is not None else nullcontext()

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import keras
+from keras.src.backend.common import global_state
 from keras.src.trainers import trainer
 
 from planner_app.core.model.description import CheckedModel
@@ -17,11 +18,12 @@ from planner_app.core.model.setup import OWN, Optimizer, StepSetup, parse_named
 from planner_app.errors import SetupError
 from planner_app.worker.build.edit_config import copied
 from planner_app.worker.build.said import line
-from planner_app.worker.training.expected import has_own_step
+from planner_app.worker.training.expected import adds_losses, has_own_step
 from planner_app.worker.training.optimizers import accumulating, make_optimizer, optimizers_of, renewed
 
 ASSUMED_OPTIMIZER, ASSUMED_LOSS = Optimizer("adam"), "mean_squared_error"
 UNCOMPILED = "the model is not compiled"
+NOT_AS_SAVED = f"Keras {keras.__version__} can't compile the model as it was saved"
 AUTO = "auto"
 KERAS_2_OPTIONS = {"lr": "learning_rate"}
 
@@ -59,7 +61,7 @@ def compile_model(model: keras.Model, setup: StepSetup, *, jit: bool | str | Non
     kept = {key: given[key] for key in ("loss", "loss_weights", "metrics", "weighted_metrics") if given.get(key)}
     if setup.loss:
         kept = {"loss": make_loss(setup.loss)}  # what metrics compare is of another shape than before, mostly
-    elif not model.compiled and not has_own_step(model) and not model.losses:
+    elif not model.compiled and not has_own_step(model) and not adds_losses(model):
         kept = {"loss": ASSUMED_LOSS}
         assumed.append(f"loss {ASSUMED_LOSS}: {UNCOMPILED}")
     optimizer = _optimizer(model, setup, accumulate)
@@ -107,7 +109,7 @@ def compile_as_saved(model: keras.Model, checked: CheckedModel) -> tuple[str, ..
         optimizer = make_optimizer(ASSUMED_OPTIMIZER)
         assumed.append(f"optimizer {ASSUMED_OPTIMIZER}: Keras {keras.__version__} can't restore the saved one")
     loss = _restored(partial(_each, keras.losses.deserialize), config.get("loss"))
-    if loss is None and not has_own_step(model) and not model.losses:
+    if loss is None and not has_own_step(model) and (config.get("loss") or not adds_losses(model)):
         loss = ASSUMED_LOSS
         assumed.append(f"loss {ASSUMED_LOSS}: the file has none that Keras {keras.__version__} can restore")
     for key in ("metrics", "weighted_metrics"):
@@ -120,10 +122,11 @@ def compile_as_saved(model: keras.Model, checked: CheckedModel) -> tuple[str, ..
         warnings.simplefilter("ignore")
         try:
             model.compile(optimizer=optimizer, **arguments)
-        except TypeError:
-            if type(model).compile is keras.Model.compile:
-                raise
-            return ()  # a `compile` of the author's with arguments of its own, which Keras does not save
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            if isinstance(error, TypeError) and type(model).compile is not keras.Model.compile:
+                return ()  # a `compile` of the author's with arguments of its own, which Keras does not save
+            assumed = [f"optimizer {ASSUMED_OPTIMIZER}: {NOT_AS_SAVED}", f"loss {ASSUMED_LOSS}: {NOT_AS_SAVED}"]
+            keras.Model.compile(model, optimizer=make_optimizer(ASSUMED_OPTIMIZER), loss=ASSUMED_LOSS)
     model._jit_compile = None
     return tuple(assumed)
 
@@ -157,7 +160,15 @@ def _each(restore: Callable[[Any], Any], saved: Any) -> Any:
         return {key: _each(restore, value) for key, value in saved.items()}
     if isinstance(saved, (list, tuple)):
         return [_each(restore, value) for value in saved]
-    return restore(saved) if isinstance(saved, Mapping) else saved
+    if not isinstance(saved, Mapping):
+        return saved
+    offered = global_state.get_global_attribute("custom_objects_scope_dict", {})
+    if saved["class_name"] == "function" and saved.get("config") in offered:
+        return offered[saved["config"]]  # Keras looks for those only in what it is given beside
+    restored = restore(saved)
+    if isinstance(restored, str):  # the name again: Keras knows nothing behind it
+        raise ValueError(restored)
+    return restored
 
 
 def make_loss(text: str) -> Any:

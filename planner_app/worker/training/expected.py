@@ -7,18 +7,22 @@ ones first, and the first one that the step can be traced with is right.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import keras
-import tensorflow as tf
 
-from planner_app.errors import SetupError
+from planner_app.errors import ModelError, PlannerError, SetupError
+from planner_app.worker.build.backend import FAILURES, output_shapes
 from planner_app.worker.build.inputs import Tensor, input_structure, inputs_of, output_structure
+from planner_app.worker.build.said import line
 from planner_app.worker.training.feed import UNKNOWN, Feed, Slot
 from planner_app.worker.training.vocabularies import vocabularies
 
 Sizes = Mapping[str, tuple[int, ...]]
+SOME_SIZE = 64  # for what a model leaves open, where only what it does matters
 BATCH = 8 * 211  # a batch to follow the outputs' shapes with: no other size of a model is likely to be this one
 
 
@@ -26,6 +30,27 @@ def has_own_step(model: keras.Model) -> bool:
     """Whether the model says itself how it is trained: then its step may take anything."""
     kind = type(model)
     return kind.train_step is not keras.Model.train_step or not _is_keras_own(kind.compute_loss)
+
+
+def adds_losses(model: keras.Model) -> bool:
+    """Whether parts of the model add losses of their own, which most of them only do when they are called."""
+    found = list(model.losses)
+
+    def call(x: Any) -> Any:
+        outputs = model(x, training=True)
+        found.extend(model.losses)
+        return outputs
+
+    if not found and inputs_of(model):
+        with suppress(PlannerError, *FAILURES):
+            slots = keras.tree.map_structure(_of_some_size, input_slots(model))
+            output_shapes(call, Feed(slots).specs(written_batch(model) or BATCH))
+        model._clear_losses()
+    return bool(found)
+
+
+def _of_some_size(slot: Slot) -> Slot:
+    return replace(slot, shape=tuple(SOME_SIZE if size == UNKNOWN else size for size in slot.shape))
 
 
 def expected_feeds(model: keras.Model, sizes: Sizes) -> list[Feed]:
@@ -47,7 +72,8 @@ def _candidates(model: keras.Model, sizes: Sizes) -> Iterator[Feed]:
         inputs = _filled(input_slots(part), sizes)
         yield Feed(inputs)
         for sparse in (True, False):
-            yield Feed((inputs, _targets(part, inputs, {"": None}, sparse)))
+            with suppress(PlannerError, *FAILURES):  # its outputs need not be what the step compares with targets
+                yield Feed((inputs, _targets(part, inputs, {"": None}, sparse)))
         slots = keras.tree.flatten(inputs)
         if len(slots) > 1:
             yield Feed(max(slots, key=_elements))
@@ -79,8 +105,24 @@ def input_slots(model: keras.Model) -> Any:
     return keras.tree.pack_sequence_as(input_structure(model), slots)
 
 
+def named_after_inputs(feed: Feed, model: keras.Model) -> Feed:
+    """The user's own data, its first part called as the model calls its inputs: sizes are given by those names."""
+    x, others = (feed.structure[0], feed.structure[1:]) if isinstance(feed.structure, tuple) else (feed.structure, None)
+    slots, names = keras.tree.flatten(x), [tensor.name for tensor in inputs_of(model)]
+    if len(slots) != len(names) or None in slots:
+        return feed
+    keys = [slot.name.rpartition("/")[2] for slot in slots]
+    renamed = [
+        replace(slot, name=name) for slot, name in zip(slots, keys if set(keys) == set(names) else names, strict=True)
+    ]
+    x = keras.tree.pack_sequence_as(x, renamed)
+    return replace(feed, structure=x if others is None else (x, *others))
+
+
 def written_batch(model: keras.Model) -> int | None:
     """The batch size that is written into the model's inputs."""
+    if not getattr(model, "inputs", None):
+        return None  # a class of the user's keeps the shape of its first call, and takes others
     return next((tensor.shape[0] for tensor in inputs_of(model) if tensor.shape and tensor.shape[0] is not None), None)
 
 
@@ -95,8 +137,11 @@ def _filled(inputs: Any, sizes: Sizes) -> Any:
 
 def _targets(model: keras.Model, inputs: Any, loss: Any, sparse: bool | None) -> Any:
     """What the loss compares the outputs with: classes for a sparse loss, else the outputs' own shape in float32."""
-    outputs = output_structure(model)
-    shapes = _output_shapes(model, inputs, outputs)
+    try:
+        outputs = output_structure(model)
+        shapes = _output_shapes(model, inputs, outputs)
+    except FAILURES as error:
+        raise ModelError(f"The model can't be called on its own inputs: {line(error)}") from error
     names = _output_names(model, outputs)
     losses = _losses(loss, names, outputs)
     slots = {
@@ -104,6 +149,8 @@ def _targets(model: keras.Model, inputs: Any, loss: Any, sparse: bool | None) ->
         for name, shape in zip(names, shapes, strict=True)
         if name in losses
     }
+    if _is_nested(outputs):
+        return keras.tree.pack_sequence_as(outputs, [slots.get(name) for name in names])
     if isinstance(outputs, Mapping) or (len(names) > 1 and isinstance(loss, Mapping)):
         return slots
     found = list(slots.values())
@@ -112,15 +159,29 @@ def _targets(model: keras.Model, inputs: Any, loss: Any, sparse: bool | None) ->
 
 def _output_names(model: keras.Model, outputs: Any) -> list[str]:
     """Keys of a dictionary of outputs, in the order they are flattened; otherwise the layers that give them."""
-    if isinstance(outputs, Mapping) and len(keras.tree.flatten(outputs)) == len(outputs):
-        return [str(path[0]) for path, _ in keras.tree.flatten_with_path(outputs)]
+    if isinstance(outputs, Mapping) or _is_nested(outputs):
+        return _paths(outputs)
     flat = keras.tree.flatten(outputs)
     given = getattr(model, "output_names", None)
     return list(given) if given and len(set(given)) == len(flat) else [f"output_{n}" for n in range(len(flat))]
 
 
+def _is_nested(outputs: Any) -> bool:
+    """Whether a structure has others inside."""
+    return max((len(path) for path, _ in keras.tree.flatten_with_path(outputs)), default=0) > 1
+
+
+def _paths(structure: Any) -> list[str]:
+    return ["/".join(map(str, path)) for path, _ in keras.tree.flatten_with_path(structure)]
+
+
 def _losses(loss: Any, names: list[str], outputs: Any) -> dict[str, Any]:
     """The loss of each output that has one."""
+    if _is_nested(outputs) and isinstance(loss, (Mapping, list, tuple)) and list(loss) != [""]:
+        given = dict(zip(_paths(loss), keras.tree.flatten(loss), strict=True))
+        return {name: each for name, each in given.items() if name in names and each is not None} or _in_order(
+            given, names
+        )
     if isinstance(loss, Mapping):
         if list(loss) == [""]:
             return dict.fromkeys(names)
@@ -163,12 +224,13 @@ def loss_name(loss: Any) -> str:
 def _output_shapes(model: keras.Model, inputs: Any, outputs: Any) -> list[tuple[int | None, ...]]:
     """Shapes over the batch: of a graph that leaves sizes open, or has the batch in several, found by following it."""
     flat = [tuple(tensor.shape) for tensor in keras.tree.flatten(outputs)]
-    if not any(size is None for shape in flat for size in shape[1:]):
+    # What Keras says of a front end's counts is not always the shape that they have.
+    from_text = any(slot.dtype == "string" for slot in Feed(inputs).slots)
+    if not from_text and not any(size is None for shape in flat for size in shape[1:]):
         return [(None, *shape[1:]) if shape else () for shape in flat]
     batch = written_batch(model) or BATCH
-    forward = tf.function(lambda x: model(x, training=True), autograph=False)
-    found = forward.get_concrete_function(Feed(inputs).specs(batch)).outputs
-    return [tuple(None if size == batch else size for size in tensor.shape) for tensor in found]
+    found = output_shapes(lambda x: model(x, training=True), Feed(inputs).specs(batch))
+    return [tuple(None if size == batch else size for size in shape) for shape in found]
 
 
 def _is_known(loss: Any) -> bool:

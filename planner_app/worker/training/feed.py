@@ -1,7 +1,7 @@
 """What a training step is given: a structure of inputs, targets and weights, of any batch size.
 
 feed = Feed((Slot("image", (None, 28, 28, 1), "float32"), Slot("target of dense", (None,), "int32", different=10)))
-feed.specs(32)     # the same structure of TensorSpecs
+feed.specs(32)     # the same structure of specs, as the backend has them
 feed.arrays(32)    # of NumPy arrays, the same in every process
 """
 
@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
+import ml_dtypes  # noqa: F401 - NumPy knows bfloat16 and float8 by it
 import numpy as np
-import tensorflow as tf
 
 from planner_app.errors import SetupError
+from planner_app.worker.build.backend import FAILURES, spec
 
 TWO = 2  # of integers about which nothing is known: every table has two rows, every flag two states
 UNKNOWN = -1  # a size that nobody has said
@@ -48,7 +49,7 @@ class Slot:
         return tuple(batch if size is None else size for size in self.shape)
 
     def spec(self, batch: int) -> Any:
-        return tf.TensorSpec(self.sized(batch), self.dtype)
+        return spec(self.sized(batch), self.dtype)
 
     def array(self, rng: np.random.Generator, batch: int) -> Any:
         """Real numbers lie between 0 and 1."""
@@ -57,11 +58,10 @@ class Slot:
             return np.resize(self.sample, shape)
         if self.dtype == "string":
             return np.full(shape, b"word")
-        kind = tf.as_dtype(self.dtype)
-        dtype = kind.as_numpy_dtype
-        if kind.is_bool:
+        dtype = np.dtype(self.dtype)
+        if dtype.kind == "b":
             return rng.integers(0, TWO, shape).astype(dtype)
-        if kind.is_integer:
+        if dtype.kind in "iu":
             return rng.integers(0, min(self.different, int(np.iinfo(dtype).max)), shape).astype(dtype)
         return rng.random(shape, dtype="float32").astype(dtype)
 
@@ -92,9 +92,7 @@ class Feed:
         return replace(self, structure=self._mapped(lambda slot: _filled(slot, sizes)))
 
     def _mapped(self, change: Callable[[Slot], Any]) -> Any:
-        return keras.tree.map_structure(
-            lambda leaf: change(leaf) if isinstance(leaf, Slot) else leaf, self.structure, none_is_leaf=True
-        )
+        return keras.tree.map_structure(lambda leaf: change(leaf) if isinstance(leaf, Slot) else leaf, self.structure)
 
 
 def _filled(slot: Slot, sizes: dict[str, tuple[int, ...]]) -> Slot:
@@ -113,14 +111,18 @@ def _filled(slot: Slot, sizes: dict[str, tuple[int, ...]]) -> Slot:
     return replace(slot, shape=(slot.shape[0], *given), sample=None)
 
 
+def first_batch(data: Any) -> Any:
+    """Of the user's own data: one batch of arrays, a `tf.data.Dataset`, another iterable of batches, or specs."""
+    if hasattr(data, "element_spec"):  # not imported for it: on JAX there may be no TensorFlow
+        return _first_of(data.element_spec, data)
+    if isinstance(data, keras.utils.PyDataset):
+        return data[0]
+    return next(data) if hasattr(data, "__next__") else data
+
+
 def given_feed(data: Any) -> Feed:
-    """The user's own data: one batch of arrays, a `tf.data.Dataset`, another iterable of batches, or specs."""
-    if isinstance(data, tf.data.Dataset):
-        data = _first_of(data.element_spec, data)
-    elif isinstance(data, keras.utils.PyDataset):
-        data = data[0]
-    elif hasattr(data, "__next__"):
-        data = next(data)
+    """The user's own data, as a feed of any batch size."""
+    data = first_batch(data)
     leaves = [leaf for leaf in keras.tree.flatten(data) if leaf is not None]
     shapes = [tuple(leaf.shape) for leaf in map(_tensor_like, leaves)]
     batch = next((shape[0] for shape in shapes if shape), None)
@@ -140,15 +142,20 @@ def sample_batch(data: Any) -> int | None:
     return None
 
 
-def _first_of(spec: Any, dataset: tf.data.Dataset) -> Any:
+def _first_of(spec: Any, dataset: Any) -> Any:
     """The first batch; of a dataset that can't be read in the sandbox, what it says of itself."""
     try:
-        return next(iter(dataset))
-    except (StopIteration, tf.errors.OpError):
+        return next(iter(dataset), spec)
+    except FAILURES:
         return spec
 
 
 def _tensor_like(leaf: Any) -> Any:
+    if hasattr(leaf, "ragged_rank"):
+        raise SetupError(
+            "The data is ragged: how long its rows are, and with them the memory of a step, differs from batch to "
+            "batch. Give a batch that is padded to the longest rows: tensor.to_tensor(), or dataset.padded_batch(32)."
+        )
     return leaf if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else np.asarray(leaf)
 
 
@@ -159,11 +166,11 @@ def _slot(name: str, leaf: Any, batch: int | None) -> Slot:
     batched = bool(shape) and (shape[0] is None or shape[0] == batch)
     known = tuple(UNKNOWN if size is None else int(size) for size in shape)
     sizes = (None, *known[1:]) if batched else known
-    is_spec = isinstance(leaf, (tf.TensorSpec, keras.KerasTensor, keras.InputSpec))
-    sample = None if is_spec else leaf.numpy() if isinstance(leaf, tf.Tensor) else np.asarray(leaf)
+    is_array = isinstance(leaf, np.ndarray) or hasattr(leaf, "__array__")
+    sample = np.asarray(leaf) if is_array and not isinstance(leaf, keras.KerasTensor) else None
     if sample is not None and dtype not in ("string", "bool"):
         dtype = _as_keras_feeds(dtype)
-        sample = sample.astype(tf.as_dtype(dtype).as_numpy_dtype)
+        sample = sample.astype(np.dtype(dtype))
     return Slot(name, sizes, dtype, sample=sample)
 
 
@@ -175,5 +182,5 @@ def _as_keras_feeds(dtype: str) -> str:
 def _names(data: Any) -> list[str]:
     return [
         "/".join(str(part) for part in path) or "data"
-        for path, _ in keras.tree.flatten_with_path(keras.tree.map_structure(lambda _: 0, data, none_is_leaf=True))
+        for path, _ in keras.tree.flatten_with_path(keras.tree.map_structure(lambda _: 0, data))
     ]

@@ -37,16 +37,34 @@ def make_optimizer(wanted: Optimizer, accumulates: bool = False, accumulate: int
 
 def accumulating(optimizer: Any, steps: int) -> Any:
     """An optimizer like this one that adds up the gradients of so many steps."""
-    config = optimizer.get_config()
-    if isinstance(config.get("inner_optimizer"), dict):
-        inner = accumulating(optimizer.inner_optimizer, steps)
-        return type(optimizer).from_config({**config, "inner_optimizer": keras.optimizers.serialize(inner)})
-    return type(optimizer).from_config({**config, "gradient_accumulation_steps": steps})
+    options = options_of(optimizer)
+    _innermost(optimizer, options)["gradient_accumulation_steps"] = steps
+    return type(optimizer).from_config(options)
 
 
 def renewed(optimizer: Any) -> Any:
     """The same optimizer before it has seen any variable."""
-    return type(optimizer).from_config(optimizer.get_config())
+    return type(optimizer).from_config(options_of(optimizer))
+
+
+def options_of(optimizer: Any) -> dict[str, Any]:
+    """What the optimizer was made with. A schedule stays the object it is: a user's own need not say how it is made."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    rate = inner._learning_rate
+    if not isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
+        return dict(optimizer.get_config())
+    inner._learning_rate = 0.0
+    try:
+        options = dict(optimizer.get_config())
+    finally:
+        inner._learning_rate = rate
+    _innermost(optimizer, options)["learning_rate"] = rate
+    return options
+
+
+def _innermost(optimizer: Any, options: dict[str, Any]) -> Any:
+    """The options of the optimizer that updates the weights, where another one scales its losses."""
+    return options["inner_optimizer"]["config"] if hasattr(optimizer, "inner_optimizer") else options
 
 
 def optimizers_of(model: keras.Model) -> list[Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner_app.foreign_text import for_line
+from planner_app.worker.training.optimizers import options_of
 
 MAX_CHARACTERS = 200
 TOLD = ("learning_rate", "momentum", "weight_decay", "clipnorm", "ema_momentum", "gradient_accumulation_steps")
@@ -20,22 +21,30 @@ def optimizer_text(training: Mapping[str, Any] | None) -> str | None:
 def optimizers_text(optimizers: Sequence[Any]) -> str:
     """The optimizers that a model has. Of several, those it uses: Keras gives every compiled model one."""
     used = [each for each in optimizers if each.built] if len(optimizers) > 1 else optimizers
-    texts = [_with_options(type(each).__name__, each.get_config()) for each in used or optimizers]
+    texts = [_optimizer(each) for each in used or optimizers]
     return _short(" and ".join(texts)) or ""
+
+
+def _optimizer(optimizer: Any) -> str:
+    text = _with_options(type(optimizer).__name__, options_of(optimizer))
+    inner = getattr(optimizer, "inner_optimizer", None)
+    return text if inner is None else f"{text} of {_optimizer(inner)}"
 
 
 def losses_text(model: Any) -> str:
     loss = getattr(model, "loss", None)
     if loss is None:
         return "of its own" if getattr(model, "compiled", False) else ""
-    if isinstance(loss, Mapping):
-        return _short(", ".join(f"{key}: {_called(value)}" for key, value in loss.items())) or ""
-    if isinstance(loss, (list, tuple)):
-        return _short(", ".join(map(_called, loss))) or ""
     return _short(_called(loss)) or ""
 
 
 def _called(loss: Any) -> str:
+    if loss is None:
+        return "none"
+    if isinstance(loss, Mapping):
+        return ", ".join(f"{key}: {_called(value)}" for key, value in loss.items())
+    if isinstance(loss, (list, tuple)):
+        return ", ".join(map(_called, loss))
     name = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__
     return str(name)
 
@@ -70,7 +79,9 @@ def _name(saved: Any) -> str | None:
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         return str(_name(value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value) if isinstance(value, (int, str)) else type(value).__name__
 
 
 def _short(text: str | None) -> str | None:

@@ -27,11 +27,20 @@ def _reached(model: keras.Model, start: Any) -> int:
             if not any(id(t) in tensors for t in node.input_tensors):
                 continue
             tables = [rows for layer in _inside(node.operation) if (rows := _rows(layer))]
-            if tables:
+            if tables and _is_beside(node, tensors):
+                found.append(TWO)  # which rows or positions it picks, and of what, only the layer's code says
+            elif tables:
                 found.append(min(tables))
             else:
                 tensors.update(id(t) for t in node.outputs)
     return min(found, default=TWO)
+
+
+def _is_beside(node: Any, tensors: set[int]) -> bool:
+    """Whether a layer that is not a graph takes them as another argument than its first."""
+    if isinstance(node.operation, keras.Model) or not node.input_tensors:
+        return False
+    return id(node.input_tensors[0]) not in tensors
 
 
 def _inside(operation: Any) -> list[Any]:

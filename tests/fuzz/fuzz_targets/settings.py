@@ -3,7 +3,7 @@
 from fuzz_changes import changed_json as mutate
 
 from fuzz_targets.common import READ, corpus, emptied, shown
-from planner_app.gui.settings import Settings, SettingsFile
+from planner_app.gui.state.settings import Settings, SettingsFile
 
 KIND = "files of the app's own"
 __all__ = ["KIND", "mutate", "run", "seeds"]

@@ -1,5 +1,6 @@
 """Plain bytes of which a line must hold one to be looked at: what costs time in a long log is looking for them."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -10,15 +11,32 @@ from planner_app.core.doctor.signs import SIGNS
 
 # Few and long parts of the marks: each is looked for in every byte.
 _FAILURES = (
-    "emory OUT_OF_ME lloc OOM oom handle cuDNN NCCL ALLOC_FAILED initialized illed xceeded 已 ernel xit RAM".split()
+    "emory OUT_OF_ME lloc OOM oom handle cuDNN NCCL ALLOC_FAILED initialized illed xceeded 已 ernel xit RAM "
+    "ailed KILL died CUDA Ctx _STATUS_ TERM_ DUE".split()
 )
 _RUN = ("Epoch", "ETA", "/step", "%|", "step = ", "global step ", "Train on ", "retracing", "xhausted", "EXHAUSTED")
-_FACTS = ("step_on", "at node", "MiB", "% of ", "jax", "rror", "batch_size", "of the last", "torch.", "Free memory")
+_FACTS = (
+    "step_on",
+    "at node",
+    "MiB",
+    "% of ",
+    "jax",
+    "rror",
+    "batch_size",
+    "of the last",
+    "torch.",
+    "Free memory",
+    " version",
+    " GPU:",
+)
 _SHORT = tuple(gate.encode() for gate in (*_FAILURES, *_RUN, *_FACTS))
 # Lines that matter only behind a failure.
 _LATER = frozenset(
-    "kernel node eager wrapped made during usage holder xla_part xla_buffer xla_operator xla_shape bin same_size "
-    "torch_older torch_newer torch_process torch_other torch_allocated torch_reserved stat occupancy suboptimal".split()
+    (
+        "kernel node device_of_node eager wrapped usage holder bin same_size stat occupancy suboptimal "
+        "xla_part xla_buffer xla_operator xla_shape "
+        "torch_older torch_newer torch_process torch_other torch_allocated torch_reserved"
+    ).split()
 )
 
 
@@ -31,12 +49,25 @@ def _gates() -> Gates:
     failures = {gate.encode() for gate in _FAILURES}
     failures |= {gate for gate in own if any(gate in rule.mark.encode() for rule in signs)}
     failures |= {b"EXHAUSTED", b"xhausted", b"torch."}
+    after_failures = tuple(mark for mark in dict.fromkeys(later) if not any(gate in mark for gate in always))
+    known = dict.fromkeys((*marks, *later))
+    bars = frozenset((b"ETA", b"/step", b"%|"))
     return Gates(
         always=always,
         failures=frozenset(failures),
-        bars=frozenset((b"ETA", b"/step", b"%|")),
-        later=tuple(mark for mark in dict.fromkeys(later) if not any(gate in mark for gate in always)),
+        bars=bars,
+        in_bars=bars | {b"Epoch"},
+        later=after_failures,
+        marks={gate: _marks_with(gate, known) for gate in (*always, *after_failures)},
     )
+
+
+def _marks_with(gate: bytes, marks: Iterable[bytes]) -> re.Pattern[bytes]:
+    """From the gate, which is looked for, to the end of a mark; then back to see that its beginning stands there."""
+    ends = (
+        b"%s(?<=%s)" % (re.escape(mark.partition(gate)[2]), re.escape(mark)) for mark in sorted(marks) if gate in mark
+    )
+    return re.compile(b"%s(?:%s)" % (re.escape(gate), b"|".join(ends)))
 
 
 def rules_by_gate(rules: Iterable[Rule]) -> dict[bytes, list[int]]:

@@ -10,6 +10,8 @@ _DEVICE_NUMBER = re.compile(r"(?:GPU|gpu_async|gpu)_(\d+)")
 _ABSL = re.compile(r"\b[IWEF]0000 00:00:\d{1,12}")
 _SHORT = re.compile(r"(GPU|CPU|TPU|DML):(\d{1,4})$", re.IGNORECASE)
 NEAR = 3  # lines
+TRACEBACK = 60  # lines between one that tells and the error behind it
+TRIED_KERNELS = 40  # lines that tell of kernels tried for one operation
 
 
 class Gathering:
@@ -19,6 +21,8 @@ class Gathering:
         rank: The process, where several write one log; what they all say is in `seen`.
         dumping: The report whose dump is being read.
         announced: "Detected at node ..." stands before the error it belongs to.
+        traced: What a traceback told, which may stand before its error, too: the report's fields by their names.
+        fell_back: The line of a warning that XLA goes on with another kernel: those it tried in vain stand behind it.
     """
 
     def __init__(self, seen: Seen, rank: str = "") -> None:
@@ -27,12 +31,20 @@ class Gathering:
         self.progress = Progress()
         self.dumping: Report | None = None
         self.announced = ""
+        self.traced: dict[str, str] = {}
+        self.traced_line = -TRACEBACK
+        self.refused_line = -NEAR
+        self.fell_back = -TRIED_KERNELS
 
     def new(self, sign: str, line: Line, allocator: str = "") -> Report:
         report = Report(sign, line.number, allocator, rank=self.rank, progress=self.progress)
         report.device = _device_of(allocator)
         report.operation, self.announced = self.announced, ""
         report.keep(line)
+        report.refused = line.number - self.refused_line < NEAR
+        if line.number - self.traced_line <= TRACEBACK:
+            report.during, report.made = self.traced.get("during", ""), self.traced.get("made", "")
+        self.traced = {}
         if _ABSL.search(line.text):  # TensorFlow writes so since 2.17, whose Keras is Keras 3
             self.seen.note("keras3", line)
         if len(self.seen.reports) < MOST_REPORTS:
@@ -41,6 +53,13 @@ class Gathering:
             self.seen.more_reports += 1
             self.seen.reports[-1] = report
         self.dumping = None
+        return report
+
+    def trace(self, name: str, told: str, line: Line) -> Report | None:
+        """The report to which a traceback's line belongs: the one before it, else the next."""
+        report = self.last()
+        if report is None:
+            self.traced[name], self.traced_line = self.traced.get(name, told), line.number
         return report
 
     def once(self, sign: str, line: Line) -> Report:
@@ -66,7 +85,6 @@ class Gathering:
         """A line just behind the report says that it is only a warning."""
         reports = self.seen.reports
         if reports and reports[-1].sign == sign and line.number - reports[-1].last_line <= NEAR:
-            self.seen.note("tried", line)
             del reports[-1]
             self.dumping = None
 

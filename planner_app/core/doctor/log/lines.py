@@ -6,11 +6,14 @@ terminal wrapped them, notebooks' lines of megabytes, bytes of no encoding, and 
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 LONGEST_LINE_BYTES = 1 << 20  # a line that is longer is taken in pieces
+LOOKED_AT_BYTES = 16 << 20  # of one line; then only its end, however long it is
 LONGEST_TEXT = 4000  # characters of a line that are looked at: no line that TensorFlow writes is as long
+GROUP, FEW_GATES = 16, 24  # lines that are asked together where there are more gates than a few to ask each for
 LAST_PARTS = 2  # of a line that was written over: what the bar said last, and what came instead of the next
 _CONTROL = re.compile(rb"\x1b\[[0-9;?]{0,40}+[ -/]{0,4}+[@-~]|\x1b\][^\x07\x1b]{0,400}+\x07?|[\x00-\x08\x0b-\x1f\x7f]")
 # What a terminal would obey and an eye would not see: C1, turns of the writing direction, marks without a width.
@@ -24,16 +27,20 @@ _CHUNK, _AT = b" of size ", b" at "
 
 
 class Line(NamedTuple):
-    """A line that matters. `number` counts from one; `following` is the line after it, as far as there is one; `gates`
-    are those that it holds.
+    """A line that matters. `number` counts from one; `after` is the line behind it, as it was read, as far as there is
+    one; `gates` are those that it holds.
 
     Lines of a dump that tell one chunk each come many at once, in one text.
     """
 
     number: int
     text: str
-    following: str = ""
+    after: bytes = b""
     gates: tuple[bytes, ...] = ()
+
+    @property
+    def following(self) -> str:
+        return cleaned(self.after)
 
 
 class Gates(NamedTuple):
@@ -43,13 +50,25 @@ class Gates(NamedTuple):
         always: Of lines that can stand anywhere.
         failures: Those of `always` that a failure can begin with.
         later: Of lines that matter only behind a failure.
-        bars: Those of `always` that progress bars hold.
+        bars: Those of `always` that progress bars hold; `in_bars` may stand beside them.
+        marks: For each gate what finds those marks of rules that hold it; without them a gate is enough.
     """
 
     always: Sequence[bytes]
     failures: frozenset[bytes]
     later: Sequence[bytes]
     bars: frozenset[bytes] = frozenset()
+    in_bars: frozenset[bytes] = frozenset()
+    marks: Mapping[bytes, re.Pattern[bytes]] = MappingProxyType({})
+
+    def only_bar(self, held: Sequence[bytes]) -> bool:
+        return self.in_bars.issuperset(held) and not self.bars.isdisjoint(held)
+
+    def matter(self, line: bytes, held: Sequence[bytes], failed: Callable[[], bool]) -> bool:
+        """Whether the line holds a rule's mark. Colours may stand within one: they are looked at later."""
+        if not self.marks or not self.bars.isdisjoint(held) or b"\x1b" in line or not line.isascii():
+            return True
+        return any(self.marks[gate].search(line) for gate in held if gate not in self.later or failed())
 
     def in_block(self, block: bytes, failed: bool) -> list[bytes]:
         present = [gate for gate in self.always if gate in block]
@@ -64,7 +83,7 @@ def matching_lines(pieces: Iterable[bytes], gates: Gates, failed: Callable[[], b
     `failed` tells whether a failure has been seen: then more lines matter.
     """
     number, rest = 1, b""
-    for piece in _as_utf8(pieces):
+    for piece in _without_middles(_as_utf8(pieces)):
         block = rest + piece
         # The last line may be a half, and the one before it may want to see what follows.
         cut = block.rfind(b"\n", 0, max(block.rfind(b"\n"), 0)) + 1
@@ -72,20 +91,26 @@ def matching_lines(pieces: Iterable[bytes], gates: Gates, failed: Callable[[], b
             cut = len(block)
         rest = block[cut:]
         if present := gates.in_block(block[:cut], failed()):
-            yield from _of_block(block[:cut], number, present, gates.bars, rest[:LONGEST_TEXT].partition(b"\n")[0])
+            after = rest[:LONGEST_TEXT].partition(b"\n")[0]
+            yield from _of_block(block[:cut], number, gates, present, after, failed)
         number += block.count(b"\n", 0, cut)
-    yield from _of_block(rest, number, gates.in_block(rest, failed()), gates.bars, b"")
+    yield from _of_block(rest, number, gates, gates.in_block(rest, failed()), b"", failed)
 
 
 def _of_block(
-    block: bytes, number: int, gates: Sequence[bytes], bars: frozenset[bytes], after: bytes
+    block: bytes, number: int, gates: Gates, present: Sequence[bytes], after: bytes, failed: Callable[[], bool]
 ) -> Iterator[Line]:
     """Of progress bars that follow each other only the first and the last are looked at."""
     lines = block.split(b"\n")
     count = len(lines)
     lines.append(after)
     place, bar, in_bars = 0, -1, False
+    here, end = present, count if len(present) <= FEW_GATES else 0
     while place < count:
+        if place >= end:
+            end = place + GROUP
+            group = b"\n".join(lines[place:end])
+            here = [gate for gate in present if gate in group]
         line = lines[place]
         if _CHUNK in line and _AT in line:
             first = place
@@ -94,24 +119,24 @@ def _of_block(
             chunks = _BEYOND.sub(rb"\1", b"\n".join(lines[first:place]))
             yield Line(number + first, chunks.decode("ascii", "replace"))
             continue
-        if held := [gate for gate in gates if gate in line]:
-            if in_bars and bars.issuperset(held):
+        if (held := [gate for gate in here if gate in line]) and gates.matter(line, held, failed):
+            if in_bars and gates.only_bar(held):
                 bar = place
             else:
                 if bar >= 0:
-                    yield from _parts(lines[bar], number + bar, b"", gates)
-                yield from _parts(line, number + place, lines[place + 1] or after, gates, held)
-                bar, in_bars = -1, bars.issuperset(held)
+                    yield from _parts(lines[bar], number + bar, b"", present)
+                yield from _parts(line, number + place, lines[place + 1] or after, present, held)
+                bar, in_bars = -1, gates.only_bar(held)
         place += 1
     if bar >= 0:
-        yield from _parts(lines[bar], number + bar, b"", gates)
+        yield from _parts(lines[bar], number + bar, b"", present)
 
 
 def _parts(
-    line: bytes, number: int, following: bytes, gates: Sequence[bytes], held: Sequence[bytes] | None = None
+    line: bytes, number: int, after: bytes, gates: Sequence[bytes], held: Sequence[bytes] | None = None
 ) -> Iterator[Line]:
     """What a returned carriage has written over is a line of its own, with the same number."""
-    after = cleaned(following)
+    line = line.removesuffix(b"\r")
     if b"\r" not in line:
         if held is None:
             held = [gate for gate in gates if gate in line]
@@ -131,6 +156,20 @@ def cleaned(line: bytes) -> str:
     return text.rstrip()
 
 
+def _without_middles(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Of a line without an end, gigabytes of zeros or of a bar, only the beginning and the end are passed on."""
+    length, kept = 0, b""
+    for piece in pieces:
+        newline = piece.find(b"\n")
+        if newline < 0 and length > LOOKED_AT_BYTES:
+            kept = (kept + piece)[-LONGEST_LINE_BYTES:]
+            continue
+        yield kept + piece if kept else piece
+        kept, length = b"", length + len(piece) if newline < 0 else len(piece) - piece.rfind(b"\n")
+    if kept:
+        yield kept
+
+
 def _as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
     start: bytes | None = b""  # until it tells whether there is a mark of UTF-16
     decoder = None
@@ -142,6 +181,8 @@ def _as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
             if start[:2] in _UTF16:
                 decoder = codecs.getincrementaldecoder("utf-16")("replace")
             piece, start = start, None
-        yield decoder.decode(piece).encode("utf-8", "replace") if decoder else piece
+        text = decoder.decode(piece).encode("utf-8", "replace") if decoder else piece
+        # Zeros fill a log that was cut while it was written, and stand between letters in UTF-16 without a mark.
+        yield text.replace(b"\0", b"") if b"\0" in text else text
     if start:
         yield start

@@ -15,9 +15,9 @@ Found = Mapping[str, str | None]
 
 REACH = 120  # characters before the mark that a rule may look at
 MOST_PLACES = 4  # of one line where a mark is tried
-# HumanReadableNumBytes; "10.76G" was StreamExecutor's spelling until 2.16, and is TPUs' still.
+# HumanReadableNumBytes; numpy writes "184. MiB"; "10.76G" was StreamExecutor's spelling until 2.16, and is TPUs' still.
 _SIZE = (
-    r"(?P<{0}>\d{{1,20}}+(?:\.\d{{1,9}}+)?+)"
+    r"(?P<{0}>\d{{1,20}}+(?:\.\d{{1,9}}+|\.(?= [kKMGTPE]))?+)"
     r"(?: ?(?P<{0}_unit>[kKMGTPE]?i?B(?![a-z])|[KMGTPE](?![a-zA-Z])|[Bb]ytes?+))?+"
 )
 _FACTORS: dict[str, int] = {"": 1, "B": 1, **{unit: 1024**power for power, unit in enumerate("KMGTPE", start=1)}}

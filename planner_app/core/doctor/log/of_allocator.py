@@ -2,7 +2,7 @@
 
 import re
 
-from planner_app.core.doctor.log.gathering import Gathering
+from planner_app.core.doctor.log.gathering import TRIED_KERNELS, Gathering
 from planner_app.core.doctor.log.lines import Line
 from planner_app.core.doctor.log.matching import Found, bytes_of, number_of, text_of
 from planner_app.core.doctor.log.seen import MOST_NAMES
@@ -47,6 +47,10 @@ def dump(gathering: Gathering, found: Found, line: Line) -> None:
 
 
 def bin_of(gathering: Gathering, _found: Found, line: Line) -> None:
+    _without_head(gathering, line)
+
+
+def _without_head(gathering: Gathering, line: Line) -> None:
     """A dump whose head was cut off begins in its middle."""
     if gathering.dumping is None and gathering.last() is None:
         gathering.dumping = gathering.new("ran_out", line)
@@ -66,13 +70,15 @@ def chunks(gathering: Gathering, lines: str) -> None:
             report.used_sum += int(size)
 
 
-def same_size(gathering: Gathering, found: Found, _line: Line) -> None:
+def same_size(gathering: Gathering, found: Found, line: Line) -> None:
+    _without_head(gathering, line)
     report, size = gathering.dumping, number_of(found, "size")
     if report is not None and size is not None and len(report.by_size) < MOST_NAMES:
         report.by_size[size] += number_of(found, "count") or 0
 
 
 def in_use_sum(gathering: Gathering, found: Found, line: Line) -> None:
+    _without_head(gathering, line)
     report = gathering.current
     if report is not None and report.in_use is None:
         report.in_use = bytes_of(found, "size")
@@ -108,6 +114,12 @@ def occupancy(gathering: Gathering, _found: Found, line: Line) -> None:
     gathering.dumping = None  # the dump's last line
 
 
+def nothing_taken(gathering: Gathering, _found: Found, line: Line) -> None:
+    if (report := gathering.current) is not None:
+        report.nothing_taken = True
+        report.keep(line)
+
+
 def async_failed(gathering: Gathering, found: Found, line: Line) -> None:
     report = gathering.new("async_failed", line, text_of(found, "allocator"))
     report.requested, report.exact = number_of(found, "size"), True
@@ -126,6 +138,8 @@ def profiling(gathering: Gathering, found: Found, line: Line) -> None:
     if "EXHAUSTED" not in line.text and "ALLOC_FAILED" not in line.text:
         gathering.seen.note("profiling", line)
         return
+    if line.number - gathering.fell_back < TRIED_KERNELS:
+        return
     report = gathering.once("scratch", line)
     report.temporary = True
     size = bytes_of(found, "size")
@@ -136,5 +150,8 @@ def profiling(gathering: Gathering, found: Found, line: Line) -> None:
 
 HANDLERS = {
     handler.__name__: handler
-    for handler in (ran_out, dump, same_size, in_use_sum, pool, stat, occupancy, async_failed, cuda_free, profiling)
+    for handler in (
+        *(ran_out, dump, same_size, in_use_sum, pool, stat, occupancy),
+        *(nothing_taken, async_failed, cuda_free, profiling),
+    )
 } | {"bin": bin_of}

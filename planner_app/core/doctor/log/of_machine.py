@@ -13,6 +13,7 @@ from planner_app.core.doctor.log.seen import (
     Progress,
     SeenDevice,
 )
+from planner_app.units import count_of
 
 MOST_DEVICES = 64
 
@@ -20,6 +21,7 @@ MOST_DEVICES = 64
 def refused(gathering: Gathering, found: Found, line: Line) -> None:
     if len(gathering.seen.refused) < MOST_NAMES:
         gathering.seen.refused.append(number_of(found, "exact") or 0)
+    gathering.refused_line = line.number
     gathering.seen.note("refused", line)
 
 
@@ -94,8 +96,7 @@ def epoch(gathering: Gathering, found: Found, line: Line) -> None:
 def step(gathering: Gathering, found: Found, line: Line) -> None:
     last, done = gathering.progress, number_of(found, "done") or 0
     if done > last.step:
-        written = text_of(found, "of")
-        of = int(written) if written.isdecimal() else 0
+        of = count_of(text_of(found, "of"))
         # Before 2.2 Keras counted samples: the first line tells how many are a step.
         unit = (last.unit or done) if gathering.seen.notes.get("samples") else 1
         ended = -(-(done - last.step) // unit)

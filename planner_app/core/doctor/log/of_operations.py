@@ -7,6 +7,7 @@ from planner_app.core.doctor.log.of_allocator import COMPILED
 from planner_app.core.doctor.log.seen import MOST_EVIDENCE, MOST_NAMES
 
 PROFILING = "Profiling failure on "
+AUTOTUNER = "Autotuning failed for HLO"
 CPU_CLIENT = "ut of memory allocating "  # how XLA's CPU client spells it
 
 
@@ -46,6 +47,13 @@ def node(gathering: Gathering, found: Found, line: Line) -> None:
         report.keep(line)
 
 
+def device_of_node(gathering: Gathering, found: Found, line: Line) -> None:
+    """Where the operation of this very line ran: other nodes of a traceback may stand elsewhere."""
+    report = gathering.last()
+    if report is not None and not report.device and report.operation and report.last_line == line.number:
+        report.device = short(found.get("device"))
+
+
 def eager(gathering: Gathering, found: Found, line: Line) -> None:
     report, operation = gathering.last(), text_of(found, "op")
     if report is None or operation.startswith("__"):
@@ -66,16 +74,18 @@ def wrapped(gathering: Gathering, found: Found, _line: Line) -> None:
 
 def made(gathering: Gathering, found: Found, line: Line) -> None:
     """A traceback through Keras' initializers or optimizers: what an operation by itself was making."""
-    report = gathering.last()
+    told = "optimizer" if found.get("optimizers") else "weights"
+    report = gathering.trace("made", told, line)
     if report is not None and not report.made:
-        report.made = "optimizer" if found.get("optimizers") else "weights"
+        report.made = told
         report.keep(line)
 
 
-def during(gathering: Gathering, found: Found, _line: Line) -> None:
-    report = gathering.last()
+def during(gathering: Gathering, found: Found, line: Line) -> None:
+    told = "prediction" if text_of(found, "what").startswith("predict") else "validation"
+    report = gathering.trace("during", told, line)
     if report is not None and not report.during:
-        report.during = "prediction" if text_of(found, "what").startswith("predict") else "validation"
+        report.during = told
 
 
 def usage(gathering: Gathering, found: Found, line: Line) -> None:
@@ -107,22 +117,26 @@ def copy_of(gathering: Gathering, found: Found, line: Line) -> None:
     report.keep(line)
 
 
-def xla(gathering: Gathering, found: Found, line: Line) -> None:
-    if PROFILING in line.text:
-        return
+def xla(gathering: Gathering, found: Found, line: Line) -> bool | None:
+    """True leaves the line to the signs."""
+    if PROFILING in line.text or AUTOTUNER in line.text:
+        return AUTOTUNER in line.text
     exact = number_of(found, "exact")
     size, report = bytes_of(found, "size") if exact is None else exact, gathering.last()
     if report is None or not _about(report.requested, size):
         report = gathering.new("xla", line)
         report.requested = size
         report.exact = exact is not None or text_of(found, "size_unit") in ("", "bytes")
+        report.on_host = CPU_CLIENT in line.text
     report.xla = True
-    report.on_host = report.on_host or CPU_CLIENT in line.text
     report.keep(line)
+    return None
 
 
 def suboptimal(gathering: Gathering, _found: Found, line: Line) -> None:
     gathering.withdraw("xla", line)
+    gathering.fell_back = line.number
+    gathering.seen.note("tried", line)
 
 
 def hbm(gathering: Gathering, found: Found, line: Line) -> None:
@@ -182,7 +196,21 @@ def _about(one: int | None, other: int | None) -> bool:
 HANDLERS = {
     **{
         handler.__name__: handler
-        for handler in (oom, kernel, unshaped, node, eager, wrapped, made, during, usage, holder, copy, copy_of)
+        for handler in (
+            oom,
+            kernel,
+            unshaped,
+            node,
+            device_of_node,
+            eager,
+            wrapped,
+            made,
+            during,
+            usage,
+            holder,
+            copy,
+            copy_of,
+        )
     },
     **{
         handler.__name__: handler

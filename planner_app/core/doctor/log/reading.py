@@ -13,7 +13,7 @@ from planner_app.core.doctor.log.rules import RULES
 from planner_app.core.doctor.log.seen import Seen
 from planner_app.core.doctor.signs import SIGNS, Sign
 
-Handler = Callable[[Gathering, Found, Line], None]
+Handler = Callable[[Gathering, Found, Line], bool | None]
 
 # A terminal may have wrapped these: then the next line goes on where they stop.
 _WRAPPED = frozenset({"oom", "ran_out", "xla", "pool", "refused", "copy_of", "created", "kernel_killed", "torch_newer"})
@@ -32,7 +32,7 @@ _HANDLERS: Mapping[str, Handler] = {
 _BAR = re.compile(r"(?:^|[\s>])(?P<done>\d{1,12})/(?P<of>\d{1,12}|Unknown) {0,8}[\[━]")
 _ENDED = re.compile(r"(?:^|[\s>])(?P<done>\d{1,12})/(?P<of>\d{1,12}|Unknown) {0,8}-")
 _TQDM = re.compile(r"(?P<done>\d{1,12})/(?P<of>\d{1,12}) \[[\d:]{1,12}<")
-_NOT_ONLY_A_BAR = re.compile(r"emory|OOM|lloc|handle|illed|rror|xhausted|EXHAUSTED")
+_NOT_ONLY_A_BAR = re.compile(r"emory|OOM|lloc|handle|illed|rror|xhausted|EXHAUSTED|[\d\].]\s?[^\W\d_]{3,}$")
 _CHUNK, _AT = " of size ", " at "
 MOST_KEPT = 4096
 _SIGN_OF = tuple(sign for sign in SIGNS for _ in sign.rules)
@@ -92,12 +92,13 @@ class _Reading:
                     if not whole:
                         _sign(gathering, _SIGN_OF[place - len(RULES)], found, line)
                     return
-                whole = whole or rule.name in _WHOLE
                 handler = _HANDLERS.get(rule.name)
+                left = False
                 if handler is None:  # what is only noted
                     self.seen.note(rule.name, line)
                 else:
-                    handler(gathering, found, line)
+                    left = bool(handler(gathering, found, line))
+                whole = whole or (rule.name in _WHOLE and not left)
 
     def _candidates(self, gates: tuple[bytes, ...]) -> list[int]:
         places = sorted({place for gate in gates for place in _BY_GATE.get(gate, ())})

@@ -45,6 +45,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule("occupancy", "*****"),
     rule("occupancy", "_____"),
+    rule("nothing_taken", "<allocator contains no memory>"),
+    rule("not_oom_killed", "OOMKilled", r"['\"]?\s{0,3}[:=]\s{0,3}['\"]?(?:false|False)"),
     rule("collected", "Garbage collection: deallocate free memory regions"),
     rule(
         "async_failed",
@@ -73,6 +75,7 @@ RULES: tuple[Rule, ...] = (
     rule("node", "{{node ", r"(?P<op>[^}\s]{1,300}+)\}\}"),
     rule("node", "[[node ", _OP),
     rule("node", "[[Node: ", rf"{_OP} = (?P<type>\w{{1,60}}+)\["),
+    rule("device_of_node", '_device="', rf'{_DEVICE}"'),
     rule("node", "Detected at node ", rf"'?{_OP}'? defined at"),
     rule("node", "Node: '", r"(?P<op>[^'\s]{1,300}+)'", before=r"^\W*$"),
     rule("eager", "[Op:", r"(?P<op>\w{1,120}+)\]"),
@@ -92,7 +95,7 @@ RULES: tuple[Rule, ...] = (
         r"\S{1,120}+ to (?P<device>\S{1,120}?:\d{1,4}) in order to run (?P<op>\w{1,120}+)",
     ),
     # XLA.
-    rule("xla", "ut of memory while trying to allocate ", r"@size@"),
+    rule("xla", "memory while trying to allocate ", r"@size@"),
     rule("xla", "ut of memory allocating ", r"(?!\d{1,3},)@size@"),
     rule("xla", "ailed to allocate request for ", r"@size@(?: \((?P<exact>\d{1,20}+)B\))?+"),
     rule("xla", "ailed to allocate ", r"(?P<size>\d{1,20}+) bytes for new constant"),
@@ -157,9 +160,15 @@ RULES: tuple[Rule, ...] = (
     rule("keras3", "step_on_", r"(?:data|iterator)"),
     rule("jax", "jax", r"(?:lib[./]|[/\\]_src|\.errors|[/\\]interpreters)"),
     rule("jax", "XLA_PYTHON_CLIENT_"),
+    rule("keras_on_jax", "jax", r"[/\\]trainer\.py", before=r"keras[/\\]src[/\\]backend[/\\]$"),
     rule("jax", "/jit(main)/"),
     rule("jax", "JaxRuntimeError"),
+    rule("jax", "XlaRuntimeError"),
+    rule("jax", "external/", r"(?:org_tensorflow|xla/xla)/"),  # where jaxlib builds XLA; TensorFlow's paths are others
     rule("torch_seen", "torch.", r"(?:cuda|nn|distributed|OutOfMemoryError|utils)"),
+    rule("torch_seen", "RuntimeError: CUDA error: "),
+    rule("torch_seen", "MPS backend out of memory"),
+    rule("torch_seen", "DataLoader worker (pid"),
     rule(
         "retraced",
         " out of the last ",

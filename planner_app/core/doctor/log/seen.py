@@ -32,6 +32,8 @@ class Report:
         exact: `requested` is to the byte.
         eager: The operation ran by itself, outside of a graph; `made` says what its traceback shows it to make.
         copied: It is a copy from the host; `copied_for` the operation that wanted it.
+        nothing_taken: The allocator got no memory of the device at all.
+        refused: Just before, the driver had refused the allocator a region: it was not at its limit.
         during: "validation" or "prediction", where a traceback shows it.
         rank: Of several processes that wrote the log, the one that said it.
         told: What the lines of a sign told, by the names in its patterns.
@@ -68,6 +70,8 @@ class Report:
     copied: bool = False
     copied_for: str = ""
     xla: bool = False
+    nothing_taken: bool = False
+    refused: bool = False
     on_host: bool = False
     xla_parts: dict[str, int] = field(default_factory=dict)
     xla_buffers: list[tuple[int, str]] = field(default_factory=list)
@@ -143,6 +147,19 @@ class Seen:
     def went_on(self) -> bool:
         """Steps were made after the last error."""
         return self.progress_line > self.bad_line
+
+    @property
+    def autotuned(self) -> bool:
+        """XLA's autotuner failed: what ran out may be what it tried kernels in."""
+        return any(report.sign == "autotuner" for report in self.reports)
+
+    @property
+    def of_jax(self) -> bool:
+        return bool(self.notes.get("jax"))
+
+    @property
+    def of_pytorch(self) -> bool:
+        return bool(self.notes.get("torch_seen")) and not self.of_jax and not self.notes.get("program")
 
     def note(self, name: str, line: Line) -> None:
         self.counts[name] += 1

@@ -16,6 +16,8 @@ FRACTION = (
 NO_XLA = "Train without XLA: model.compile(..., jit_compile=False)."
 ANOTHER = "Was another program using this GPU when it failed? nvidia-smi, run beside the training, tells."
 LIMIT = "Or give TensorFlow a limit with LogicalDeviceConfiguration(memory_limit=MiB)."
+NO_TRIALS = "XLA_FLAGS=--xla_gpu_autotune_level=0 chooses kernels without trying them."
+KERAS_ONLY = "Estimates and advice of this program are for Keras models; of PyTorch it knows this message only."
 _OUT = r".{0,200}?(?:OUT_OF_MEMORY|out of memory)"
 
 DEVICE_SIGNS = (
@@ -65,7 +67,12 @@ DEVICE_SIGNS = (
         "graphs",
         Kind.XLA,
         Sure.CERTAIN,
-        spellings("graphs", ("an out of memory trying to instantiate graph",), ("cuGraphInstantiate", _OUT)),
+        spellings(
+            "graphs",
+            ("ut of memory trying to instantiate ", r".{0,20}?graph"),
+            ("cuGraphInstantiate", _OUT),
+            ("CUDA graph", _OUT),
+        ),
         ("The GPU had no room left for a CUDA graph of a program that XLA had compiled.",),
         ("XLA records programs as CUDA graphs, which take memory outside of the allocator.",),
         ("XLA_FLAGS=--xla_gpu_enable_command_buffer= (nothing behind it) turns them off.", NO_XLA, GROWTH),
@@ -185,27 +192,85 @@ DEVICE_SIGNS = (
         Kind.AUTOTUNER,
         Sure.LIKELY,
         (
-            *spellings("autotuner", ("No reference output found",), ("Autotuning failed for HLO",)),
+            *spellings("autotuner", ("No reference output found",)),
+            *spellings(
+                "autotuner", ("Autotuning failed for HLO", r".{0,3900}?ut of memory while trying to allocate @size@")
+            ),
+            *spellings("autotuner", ("Autotuning failed for HLO", r"(?!.{0,3900}?(?:No valid config|WRONG RESULTS))")),
             *spellings("autotuner", ("All algorithms tried for ", r".{0,4000}? failed\.(?! Falling)")),
             *spellings("autotuner", ("ailed to determine best cudnn convolution algorithm for",)),
             *spellings("autotuner", ("Couldn't get temp CUBIN file name",)),
         ),
-        ("XLA's autotuner failed while it tried kernels for a step: mostly it found no memory to try them in.",),
+        (
+            "XLA's autotuner found no memory to try kernels in: {size} were asked for.",
+            "XLA's autotuner failed while it tried kernels for a step: mostly it found no memory to try them in.",
+        ),
         (
             "To choose a kernel, XLA runs candidates with inputs, outputs and scratch of their own, on top of what the "
             "training holds: what has no room fails, until none is left.",
         ),
         (
             NO_XLA,
-            "XLA_FLAGS=--xla_gpu_autotune_level=0 chooses kernels without trying them.",
+            NO_TRIALS,
             GROWTH,
             "A smaller batch makes the candidates' buffers smaller, too.",
         ),
         (
-            "XLA_FLAGS=--xla_gpu_autotune_level=0 chooses kernels without trying them.",
+            NO_TRIALS,
             FRACTION,
             "A smaller batch makes the candidates' buffers smaller, too.",
         ),
+    ),
+    Sign(
+        "no_kernel",
+        Kind.AUTOTUNER,
+        Sure.POSSIBLE,
+        spellings("no_kernel", ("Autotuning failed for HLO", r".{0,3900}?No valid config")),
+        ("XLA's autotuner found no kernel that runs for a step. The log does not say why: often it had no memory.",),
+        ("Other causes are a driver or a release of XLA that does not fit the GPU.",),
+        (NO_TRIALS, NO_XLA, GROWTH),
+        (NO_TRIALS, FRACTION),
+        asks="Does the log say RESOURCE_EXHAUSTED further up? If it does, it was memory.",
+    ),
+    Sign(
+        "no_algorithm",
+        Kind.LIBRARIES,
+        Sure.POSSIBLE,
+        spellings("no_algorithm", ("No algorithm worked!",)),
+        ("cuDNN found no way to run a convolution. The log does not say why; often it had no memory to try one.",),
+        ("Other causes are an unfit cuDNN version and a layout of the data that the device does not support.",),
+        (GROWTH, LOOK),
+        asks=ANOTHER,
+    ),
+    Sign(
+        "amd_full",
+        Kind.UNKNOWN,
+        Sure.CERTAIN,
+        spellings("amd_full", ("hipErrorOutOfMemory",), ("HIP error: out of memory",), ("HIP_ERROR_OutOfMemory",)),
+        ("The GPU's memory ran out: the driver refused a request.",),
+        ("The log does not tell who held the memory: this process, or another one.",),
+        ("rocm-smi --showpids shows who holds the memory; HIP_VISIBLE_DEVICES chooses another GPU.",),
+        asks="Was another program using this GPU when it failed? rocm-smi, run beside the training, tells.",
+        recovers=True,
+    ),
+    Sign(
+        "apple_full",
+        Kind.UNKNOWN,
+        Sure.CERTAIN,
+        (
+            *spellings(
+                "apple_full",
+                ("MPS backend out of memory", r"(?: \(MPS allocated: @used@.{0,80}?max allowed: @limit@\))?"),
+                ("kIOGPUCommandBufferCallbackErrorOutOfMemory",),
+            ),
+        ),
+        (
+            "The Mac's GPU ran out of memory: {used} of {limit} that it may take were in use.",
+            "The Mac's GPU ran out of memory.",
+        ),
+        ("GPU and machine share one memory there: other programs that are open take from it, too.",),
+        ("Use a smaller batch or smaller inputs.", "Close other programs; Activity Monitor shows what they hold."),
+        asks="Were other programs open that hold much memory? Activity Monitor tells.",
     ),
     Sign(
         "gpu_full",
@@ -213,12 +278,12 @@ DEVICE_SIGNS = (
         Sure.CERTAIN,
         (
             *spellings(
-                "gpu_full", ("CUDA_ERROR_OUT_OF_MEMORY",), ("cudaErrorMemoryAllocation",), ("hipErrorOutOfMemory",)
+                "gpu_full",
+                ("CUDA_ERROR_OUT_OF_MEMORY",),
+                ("cudaErrorMemoryAllocation",),
+                ("CUDA error: out of memory",),
+                ("Cuda Driver (out of memory)",),
             ),
-            *spellings(
-                "gpu_full", ("CUDA error: out of memory",), ("HIP error: out of memory",), ("HIP_ERROR_OutOfMemory",)
-            ),
-            *spellings("gpu_full", ("kIOGPUCommandBufferCallbackErrorOutOfMemory",), ("MPS backend out of memory",)),
             *spellings("gpu_full", ("cuda runtime error (2)",), ("cupy.cuda.memory.OutOfMemoryError",)),
             *spellings("gpu_full", ("torch.cuda.OutOfMemoryError",), ("torch.OutOfMemoryError",)),
             *spellings("gpu_full", ("cudaMalloc failed: out of memory",), ("cublasCreate_v2 failed: out of memory",)),
@@ -270,6 +335,8 @@ DEVICE_SIGNS = (
                 "some_memory",
                 ("OutOfMemoryError",),
                 ("ailed to allocate memory", "", r"(?:Error|ERROR|error|xception)\b.{0,110}$"),
+                ("ailed to allocate memory for requested buffer of size",),
+                ("is less than desired GPU memory utilization",),
             ),
         ),
         ("An error says that memory ran out, in words that this program does not know.",),

@@ -5,6 +5,21 @@ from planner_app.core.doctor.signs.sign import Sign, spellings
 
 ELSEWHERE_SIGNS = (
     Sign(
+        "shared_memory",
+        Kind.OTHER_ERROR,
+        Sure.CERTAIN,
+        (
+            *spellings(
+                "shared_memory", ("insufficient shared memory (shm)",), ("unable to open shared memory object",)
+            ),
+            *spellings("shared_memory", ("workers are out of shared memory",), ("creating shared memory segment ",)),
+            *spellings("shared_memory", ("posix_fallocate failed",), ("failed to extend /dev/shm",)),
+        ),
+        ("Not the GPU's memory: the space that processes share (/dev/shm) is too small.",),
+        ("NCCL and loader workers pass data through it.",),
+        ("Start the container with more: docker run --shm-size=8g; or use fewer workers.",),
+    ),
+    Sign(
         "disk",
         Kind.OTHER_ERROR,
         Sure.CERTAIN,
@@ -16,15 +31,6 @@ ELSEWHERE_SIGNS = (
         ("Not memory: the disk, or the quota on it, is full. TensorFlow calls that a resource exhausted, too.",),
         ("A checkpoint or a file could not be written.",),
         ("Delete old checkpoints, keep fewer (max_to_keep), or write to another disk.",),
-    ),
-    Sign(
-        "shared_memory",
-        Kind.OTHER_ERROR,
-        Sure.CERTAIN,
-        spellings("shared_memory", ("insufficient shared memory (shm)",), ("unable to open shared memory object",)),
-        ("Not the GPU's memory: the space that worker processes share (/dev/shm) is too small.",),
-        (),
-        ("Start the container with more: docker run --shm-size=8g; or use fewer workers.",),
     ),
     Sign(
         "on_chip",
@@ -42,6 +48,15 @@ ELSEWHERE_SIGNS = (
         ("Not the GPU's main memory: one kernel wants more of the chip's own fast memory than there is.",),
         ("A smaller batch does not help: it is the size of the tiles that a kernel works on.",),
         ("Use smaller blocks in a kernel of your own; in a library, another version or kernel.",),
+    ),
+    Sign(
+        "wrong_kernels",
+        Kind.OTHER_ERROR,
+        Sure.CERTAIN,
+        spellings("wrong_kernels", ("All configs failed during profiling", r".{0,3900}?WRONG RESULTS")),
+        ("Not memory: of the kernels that XLA's autotuner tried, none gave the right result.",),
+        ("Several processes that tune on one GPU at once disturb each other; it may be a bug of that release, too.",),
+        ("XLA_FLAGS=--xla_gpu_autotune_level=0 chooses kernels without trying them; or use another release.",),
     ),
     Sign(
         "message_size",

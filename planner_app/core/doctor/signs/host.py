@@ -21,6 +21,13 @@ _VICTIM = (
     r"(?:.{0,200}?anon-rss:(?P<held>\d{1,15}+)(?P<held_unit>kB))?"
 )
 
+# What a progress bar may end with: a shell's word stands right behind it.
+_BAR = r"(?:\d|it/s|s/it|ETA.{0,60}|/step.{0,90}|[\]=━>.])"
+# "./job.sh: line 3: 12345 " in the languages that bash speaks.
+_SHELL_LINE = (
+    r":? (?:Zeile|ligne|riga|linha|línea|строка|рядок|wiersz|linia|řádek|行) ?\d{1,9}(?: ?行)?[ \u00a0]?: +\d{1,10} +$"
+)
+
 HOST_SIGNS = (
     Sign(
         "container_killed",
@@ -57,7 +64,8 @@ HOST_SIGNS = (
                 ("oom_reaper: reaped process ", r"\d{1,10}+ \((?P<process>[^)]{1,60}+)\)"),
             ),
             *spellings("kernel_killed", ("has been killed by the OOM killer",), ("Failed with result 'oom-kill'",)),
-            *spellings("kernel_killed", ("due to memory pressure for ", "", r"illed .{0,90}$"), ("Low memory! ",)),
+            *spellings("kernel_killed", ("due to memory pressure for ", "", r"illed .{0,90}$")),
+            *spellings("kernel_killed", ("due to memory used (", "", r"illed .{0,110}$"), ("ow memory! ",)),
         ),
         (
             "The machine ran out of its own memory, and the system killed {process}, which held {held}.",
@@ -81,12 +89,14 @@ HOST_SIGNS = (
                 ("OUT_OF_MEMORY", r"(?! \))", r"(?:State|state|\d)\S{0,3}\s{1,20}$"),
             ),
             *spellings("job_killed", ("OUT_OF_ME+",), ("TERM_MEMLIMIT",), ("for exceeding memory limits",)),
-            *spellings("job_killed", ("job killed: ", r"v?mem \d{1,15}+kb exceeded limit")),
+            *spellings("job_killed", ("job killed: ", r"v?mem \d{1,20}+(?:[kmg]?b)? exceeded limit")),
+            *spellings("job_killed", ("has gone over memory limit of ",), ("has gone over cgroup memory limit of ",)),
         ),
         ("The job reached the memory limit that it asked the job system for, and was killed.",),
         ("That is memory of the machine, not of a GPU.",),
         (
-            "Ask for more: --mem or --mem-per-cpu of Slurm; `sacct -j JOB -o MaxRSS,ReqMem,State` shows its peak.",
+            "Ask the job system for more memory; of Slurm with --mem or --mem-per-cpu, where "
+            "`sacct -j JOB -o MaxRSS,ReqMem,State` shows its peak.",
             *_LESS,
         ),
     ),
@@ -99,7 +109,11 @@ HOST_SIGNS = (
             *spellings(
                 "pod_killed", ("OOM Killed", "", r"(?:ontainer|od) .{0,90}$"), ("The node was low on resource: memory",)
             ),
-            *spellings("pod_killed", ("container oom ",)),
+            *spellings(
+                "pod_killed", ("container oom ",), ("replica is out of memory",), ("killed due to memory usage",)
+            ),
+            *spellings("pod_killed", ("emory limit ", r"(?:of )?\(?@size@\)? exceeded")),
+            *spellings("pod_killed", (" ran out-of-memory and exited with a non-zero status",)),
         ),
         ("The container reached its memory limit (or its node ran out), and was killed.",),
         ("That is memory of the machine, not of a GPU. GPU memory that runs out raises an error instead.",),
@@ -115,12 +129,43 @@ HOST_SIGNS = (
         (
             *spellings("session_memory", ("crashed after using all available RAM",)),
             *spellings("session_memory", ("tried to allocate more memory than is available",)),
-            *spellings("session_memory", ("node running low on memory",), ("nodes running low on memory",)),
             *spellings("session_memory", ("used more memory than available",)),
+            *spellings("session_memory", ("use an instance type with more memory",)),
         ),
         ("The machine behind the session ran out of its own memory, and the session was ended.",),
         ("That is memory of the machine (RAM), not of its GPU.",),
         (*_LESS, "Or choose a session with more RAM."),
+    ),
+    Sign(
+        "worker_memory",
+        Kind.HOST,
+        Sure.CERTAIN,
+        (
+            *spellings("worker_memory", ("node running low on memory",), ("nodes running low on memory",)),
+            *spellings(
+                "worker_memory", ("System memory low at node",), ("% of the memory on node ", r".{1,200}? is used")
+            ),
+            *spellings(
+                "worker_memory",
+                (" killed due to memory pressure (OOM)", "", r"(?:^|\D)[1-9]\d{0,6} Workers \(tasks / actors\)$"),
+                ("% memory budget", "", r"exceeded \d{1,3}$"),
+            ),
+        ),
+        ("A node ran short of its own memory, and the framework that runs the workers ended one of them.",),
+        ("That is memory of the machine, not of a GPU. Ray and Dask end workers before the kernel does.",),
+        ("Run fewer tasks at once on a node, or give each worker more memory.", *_LESS),
+    ),
+    Sign(
+        "object_store",
+        Kind.HOST,
+        Sure.CERTAIN,
+        spellings("object_store", ("ObjectStoreFullError",)),
+        ("Ray's object store is full: memory of the machine that its processes share.",),
+        ("Objects stay in it as long as a reference to them is held.",),
+        (
+            "Drop references to results that are no longer needed, and pass data sets in pieces.",
+            "Give it more: ray.init(object_store_memory=BYTES).",
+        ),
     ),
     Sign(
         "batch_memory",
@@ -157,21 +202,27 @@ HOST_SIGNS = (
         Kind.HOST,
         Sure.CERTAIN,
         (
-            *spellings("no_memory", ("MemoryError", r"(?:$|:)", r"(?:^|[\s.(])_?(?:Array)?$")),
-            *spellings("no_memory", ("std::bad_alloc", "", r"(?:terminate called.{0,80}|what\(\): +)$")),
             *spellings(
                 "no_memory",
-                (
-                    "Cannot allocate memory",
-                    "",
-                    r"(?:OSError|Errno 12|fork|mmap|rror code 12|errno=12|bash|sh: ).{0,100}$",
-                ),
+                ("MemoryError", r"(?:$|:)(?!.{0,120}?(?:CUDA|cuda|HIP|hip))", r"(?:^|[\s.(])_?(?:Array)?$"),
+                ("std::bad_alloc", r"(?!.{0,120}?(?:CUDA|cuda))", r"(?:terminate called.{0,80}|what\(\): +)$"),
             ),
+            *spellings("no_memory", ("malloc of size ", r"@size@ failed"), ("C error: out of memory",)),
+            *spellings("no_memory", ("(-4:Insufficient memory) Failed to allocate ", r"@size@")),
+            *spellings("no_memory", ("memory allocation failed for raw data",)),
             *spellings(
                 "no_memory",
                 ("DefaultCPUAllocator: ", r"(?:can't allocate|not enough) memory: you tried to allocate @size@"),
             ),
-            *spellings("no_memory", ("aging file is too small",), ("WinError 1455",), ("exceed data ulimit ",)),
+            *spellings(
+                "no_memory",
+                (
+                    "annot allocate memory",
+                    "",
+                    r"(?:OSError|Errno 12|fork|mmap|rror code 12|errno=12|bash|sh: |shared object: ).{0,100}$",
+                ),
+            ),
+            *spellings("no_memory", ("exceed data ulimit ",)),
             *spellings("no_memory", ("MPI_Alloc_mem", r".{0,60}?out of memory")),
         ),
         (
@@ -180,6 +231,19 @@ HOST_SIGNS = (
         ),
         (),
         (*_LESS, "If `ulimit -v` is set or a job system limits the process, raise that limit."),
+    ),
+    Sign(
+        "commit",
+        Kind.HOST,
+        Sure.CERTAIN,
+        spellings("commit", ("aging file is too small",), ("WinError 1455",)),
+        ("Windows had no memory left to promise: the machine's own and its paging file together are the limit.",),
+        ("A process that loads CUDA's libraries is promised gigabytes, used or not; each loader worker loads them.",),
+        (
+            "Make the paging file larger (System > Advanced > Performance > Virtual memory), or let Windows manage it.",
+            WORKERS,
+            "Close other programs.",
+        ),
     ),
     Sign(
         "pinned",
@@ -207,7 +271,8 @@ HOST_SIGNS = (
         Sure.LIKELY,
         (
             *spellings("killed", ("Killed", "$", r"^$"), ("Killed", r": 9$", r"^(?:.{0,80}: )?\d{0,10} ?$")),
-            *spellings("killed", ("Killed", "$", r"(?:\d|it/s|s/it|ETA.{0,60}|/step.{0,90}|[\]=━>.])\s{0,8}$")),
+            *spellings("killed", ("Killed", "$", rf"{_BAR}\s{{0,8}}$")),
+            *spellings("killed", ("Killed", "$", r"(?:\*\*\* \[[^\]]{1,80}\]|tasks? [\d,-]{1,40}:) $")),
             *spellings(
                 "killed",
                 ("illed  ", "", r"(?:: line \d{1,9}: +\d{0,10} +|\[\d{1,6}\][+-]? +(?:\d{1,10} +)?|zsh: )[Kk]$"),
@@ -217,7 +282,8 @@ HOST_SIGNS = (
             *spellings(
                 "killed",
                 *(
-                    (word, "$", "^$")
+                    (word, after, before)
+                    for after, before in (("$", rf"(?:^|{_BAR}\s{{0,8}})$"), (r"(?:$|\s{1,60}+\S)", _SHELL_LINE))
                     for word in (
                         "已杀死",
                         "已终止",
@@ -228,6 +294,11 @@ HOST_SIGNS = (
                         "強制終了",
                         "죽었음",
                         "Убито",
+                        "Вбито",
+                        "Ucciso",
+                        "Morto",
+                        "Unicestwiony",
+                        "Zabit",
                     )
                 ),
             ),
@@ -235,10 +306,14 @@ HOST_SIGNS = (
                 "killed",
                 ("SIGKILL: 9",),
                 ("terminated by signal SIGKILL",),
+                ("terminated by SIGKILL",),
+                ("status=9/KILL",),
+                ("via signal [SIGKILL]",),
                 ("(SIGKILL)", "", r"(?:ignal 9|by signal 9|xit.{0,60}|ode.{0,40}) ?$"),
             ),
             *spellings(
-                "killed", ("signal 9", r"\b", r"(?:interrupted by|killed by|terminated by|with|Received) ?(?:the )?$")
+                "killed",
+                ("signal 9", r"\b", r"(?:interrupted by|killed by|terminated by|with|on|Received) ?(?:the )?$"),
             ),
             *spellings("killed", ("killed by signal: Killed",), ("signal: killed",)),
             *spellings("killed", ("SIGKILL(-9)",)),
@@ -259,7 +334,7 @@ HOST_SIGNS = (
             *spellings(
                 "exit_code",
                 *(
-                    (words, r"(?: is)?[\s\"':=(]{0,6}+(?P<code>137|247|-9)(?![\d.])")
+                    (words, r"(?: is)?[\s\"':=(]{0,6}+(?P<code>137|247|-9)(?!\d|\.\d)")
                     for words in (
                         *(
                             "xit code",
@@ -272,8 +347,10 @@ HOST_SIGNS = (
                             "eturn code",
                         ),
                         *("xited with code", "xited with status", "tatus code", "xited with exit code"),
+                        *("xit_status", "non-zero status of"),
                     )
                 ),
+                (" Error 137", "", r"\*\*\* .{0,100}$"),
             ),
         ),
         ("A process ended with the exit code of SIGKILL: it was killed from outside and had no chance to write why.",),
@@ -296,6 +373,7 @@ HOST_SIGNS = (
             ),
             *spellings("kernel_restarted", (" restarted", "", r"kernel [0-9a-f-]{36}$"), ("Kernel Restarting",)),
             *spellings("kernel_restarted", ("ernel crashed while executing code",), ("Your session crashed",)),
+            *spellings("kernel_restarted", ("he kernel died. Error",)),
             *spellings("kernel_restarted", ("Kernel died",), ("kernel died unexpectedly",), ("DeadKernelError",)),
         ),
         ("The notebook's kernel died and was started again; nothing in the log says why.",),
@@ -309,8 +387,13 @@ HOST_SIGNS = (
         Sure.POSSIBLE,
         (
             *spellings("worker_lost", ("process pool was terminated abruptly",), ("BrokenProcessPool",)),
+            *spellings("worker_lost", ("The worker died unexpectedly while executing",), ("KilledWorker: ",)),
+            *spellings("worker_lost", ("its worker process has died",), ("actor died unexpectedly before",)),
+            *spellings("worker_lost", ("worker died or was killed while executing a task",)),
             *spellings(
-                "worker_lost", ("TerminatedWorkerError",), ("exited unexpectedly", "", r"DataLoader worker.{0,90}$")
+                "worker_lost",
+                ("TerminatedWorkerError",),
+                ("exited unexpectedly", "", r"(?:DataLoader worker|memory thread).{0,90}$"),
             ),
         ),
         ("A worker process ended abruptly while it had work to do; the log does not say why.",),

@@ -12,12 +12,12 @@ from planner_app.errors import PlannerError, SetupError
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.background.task import Task
+from planner_app.gui.frame.panel import Panel, Table
 from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
 from planner_app.gui.panels.advice.values import AdviceValues, Row, applied_row, asked_text, rows_of
 from planner_app.gui.panels.advice.view import AdviceView
-from planner_app.gui.session import Session
-from planner_app.gui.status import verdict
+from planner_app.gui.state.session import Session
+from planner_app.gui.state.status import verdict
 from planner_app.jobs.protocol import Progress
 from planner_app.planner.advise import advice_request
 
@@ -84,7 +84,7 @@ class AdvicePresenter(QObject):
         else:
             waiting = session.trouble(choice.setup) or "Tracing the training step …"
             self._view.show_verdict(waiting if session.opened else NO_MODEL, None)
-        self._view.show_batch(choice.setup.batch, choice.setup.gpus * choice.setup.accumulate)
+        self._view.show_batch(choice.setup.batch, choice.setup.shares)
         self._show()
 
     def _show(self) -> None:

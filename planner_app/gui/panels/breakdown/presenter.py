@@ -4,11 +4,11 @@ from PySide6.QtCore import QObject, Qt
 
 from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.model.setup import Setup
-from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
+from planner_app.gui.frame.panel import Panel, Table
+from planner_app.gui.look.theme import LIGHT, Appearance
 from planner_app.gui.panels.breakdown.values import BreakdownValues, TermsAt, areas, breakdown_values, shown_batches
 from planner_app.gui.panels.breakdown.view import BreakdownView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 ASKER = "breakdown"
 
@@ -56,7 +56,7 @@ class BreakdownPresenter(QObject):
         pinned = self._pinned()
         terms = session.answers.ask(f"{ASKER}'s areas", [TermsAt(memory, batch) for batch in batches])
         chosen = session.answers.ask_one(ASKER, session.estimate_of(setup))
-        drawn = areas(batches, terms, setup.gpus * setup.accumulate)
+        drawn = areas(batches, terms, setup.shares)
         return breakdown_values(setup, need, drawn, chosen, pinned)
 
     def _pinned(self) -> tuple[Setup, Estimate | None] | None:
@@ -74,4 +74,11 @@ def make(session: Session, appearance: Appearance) -> Panel:
     view = BreakdownView(appearance.theme)
     presenter = BreakdownPresenter(session, view, appearance)
     area = Qt.DockWidgetArea.RightDockWidgetArea
-    return Panel("Breakdown", view, area, picture=view, table=presenter.table, shortcut="Alt+3")
+
+    def figure() -> BreakdownView:
+        drawn = BreakdownView(LIGHT)
+        drawn.hide_controls()
+        drawn.show_values(presenter.values)
+        return drawn
+
+    return Panel("Breakdown", view, area, picture=view, table=presenter.table, shortcut="Alt+3", figure=figure)

@@ -30,7 +30,9 @@ class TermsAt:
 
     def answer(self) -> Terms:
         point = self.memory.point(self.batch)
-        moment = snapshot(self.memory.trace, self.memory.buffers(self.batch), self.batch, point.peak.move)
+        moment = snapshot(
+            self.memory.trace_at(self.batch), self.memory.buffers(self.batch), self.batch, point.peak.move
+        )
         return {Term(term): size for term, size in terms(moment, point.in_use_bytes).items()}
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QGridLayout,
@@ -13,13 +13,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from planner_app.gui.look.areas import Areas, paint_frame, plain_plot
+from planner_app.gui.look.areas import Areas, paint_frame, plain_plot, show_axes
+from planner_app.gui.look.pens import faint, pen
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.table import TermList
 from planner_app.gui.panels.breakdown.values import GIB, BreakdownValues
 from planner_app.gui.panels.chart.axis import BatchAxis
-from planner_app.gui.panels.chart.items import Ring
+from planner_app.gui.panels.chart.drawn.items import Ring
 from planner_app.units import format_bytes
 
 PIECES = 8  # of an area between two batches: a straight line is curved on the logarithmic axis
@@ -42,9 +43,10 @@ class BreakdownView(QWidget):
         self.plot.setMinimumHeight(100)
         self.plot.setMouseEnabled(x=False, y=False)
         self._areas = Areas(self.plot, smooth=True)
-        self._capacity = pg.InfiniteLine(angle=0, label="", labelOpts={"position": 0.02, "anchors": [(0, 0), (0, 0)]})
+        self._capacity = pg.InfiniteLine(angle=0, label="", labelOpts={"position": 0.02, "anchors": [(0, -0.1)] * 2})
         self._marker = pg.InfiniteLine(angle=90)
         self._dot = Ring(10)
+        self._capacity.setZValue(self._marker.zValue() + 1)
         for item in (self._capacity, self._marker, self._dot):
             self.plot.addItem(item, ignoreBounds=True)
         self.title, self.versus, self.meaning = PlainLabel(), PlainLabel(), PlainLabel(HINT)
@@ -87,6 +89,11 @@ class BreakdownView(QWidget):
 
     # Showing
 
+    def hide_controls(self) -> None:
+        """For paper."""
+        for widget in (self.pin, self.log, self.meaning):
+            widget.hide()
+
     def show_values(self, values: BreakdownValues) -> None:
         before, self._values = self._values, values
         if values == before and self.pin.text():
@@ -114,13 +121,15 @@ class BreakdownView(QWidget):
         self._theme = theme
         paint_frame(self.plot, theme)
         self.list.terms.set_theme(theme)
-        self._capacity.setPen(pg.mkPen(theme.bad, width=1.6))
+        self._capacity.setPen(pen(theme.bad, 1.6, on=self.plot))
         self._capacity.label.setColor(theme.bad)
-        self._marker.setPen(pg.mkPen(theme.text, width=1.2, style=Qt.PenStyle.DashLine))
+        self._capacity.label.fill = pg.mkBrush(faint(theme.surface, 0.8))  # the marker may run behind it
+        self._marker.setPen(pen(theme.text, 1.2, Qt.PenStyle.DashLine, on=self.plot))
         self._draw_areas()
         self._draw_marker()
 
     def _draw_areas(self) -> None:
+        show_axes(self.plot, bool(self._values.areas.batches))
         self._areas.draw(*self._paths())
 
     def _draw_capacity(self) -> None:
@@ -170,6 +179,12 @@ class BreakdownView(QWidget):
         self.axis.log = on
         self._draw_areas()
         self._draw_marker()
+
+    def event(self, event: QEvent) -> bool:
+        """A screen of another scale needs other pens."""
+        if event.type() is QEvent.Type.DevicePixelRatioChange:
+            self.set_theme(self._theme)
+        return super().event(event)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -4,6 +4,8 @@ import math
 
 import pyqtgraph as pg
 
+LEAST_ROOM, LETTER, GAP = 56, 8, 16  # pixels: of a tick, of a digit in it, and between two of them
+
 
 class BatchAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
     """View coordinates are log2 of the batch while `log` is on."""
@@ -23,7 +25,8 @@ class BatchAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         if not self.log:
             return list(super().tickValues(low, high, size))
         first, last = math.ceil(max(low, 0.0)), math.floor(high)
-        every = max(1, math.ceil((last - first + 1) * 56 / max(size, 1)))
+        room = max(LEAST_ROOM, LETTER * len(f"{2 ** max(last, 0):,}") + GAP)
+        every = max(1, math.ceil((last - first + 1) * room / max(size, 1)))
         return [(float(every), [float(power) for power in range(first, last + 1) if power % every == 0])]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:

@@ -6,24 +6,32 @@ from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 
 from planner_app.core.compile.line import NO_LINE
 from planner_app.core.estimate.breakdown import Term
+from planner_app.core.estimate.curve import anchors
 from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.estimate.level import FROM, Source
 from planner_app.core.model.setup import Precision, Setup, StepSetup
 from planner_app.gui.background.answers import LargestOf
-from planner_app.gui.look.theme import Appearance, Theme
-from planner_app.gui.panel import Panel, Table
-from planner_app.gui.panels.chart.card import CardRow, CardValues
-from planner_app.gui.panels.chart.marks import marks_of
-from planner_app.gui.panels.chart.values import GIB, Picture, Solved, gpus_text, picture
+from planner_app.gui.frame.panel import Panel, Table
+from planner_app.gui.look.theme import LIGHT, Appearance, Theme
+from planner_app.gui.panels.chart.card import MOST_ROWS, CardRow, CardValues
+from planner_app.gui.panels.chart.curve import GIB, ExactLine
+from planner_app.gui.panels.chart.drawn.marks import marks_of
+from planner_app.gui.panels.chart.others import others_of
+from planner_app.gui.panels.chart.values import Picture, Solved, picture
 from planner_app.gui.panels.chart.view import ChartView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
+from planner_app.reports.run_words import run_text
 from planner_app.units import format_bytes
+
+MOST_EXACT = 8  # lines: replaying more of them to the last kink would keep a small machine busy for a minute
 
 
 class View(Protocol):
     picked: SignalInstance
     hovered: SignalInstance
     left: SignalInstance
+    dragged: SignalInstance
+    dropped: SignalInstance
     stepped: SignalInstance
 
     def show_picture(self, picture: Picture) -> None: ...
@@ -38,8 +46,8 @@ class ChartPresenter(QObject):
         self._hover: tuple[Setup, QPoint] | None = None
         self.picture = Picture()
         for signal in (
-            *(session.model_changed, session.choice_changed, session.memories_changed),
-            *(session.measurements_changed, session.checks_changed),
+            *(session.model_changed, session.models_changed, session.choice_changed, session.memories_changed),
+            *(session.measurements_changed, session.checks_changed, session.failed_run_changed),
         ):
             signal.connect(self._refresh)
         session.answers.answered.connect(self._on_answered)
@@ -47,6 +55,8 @@ class ChartPresenter(QObject):
         view.picked.connect(self._on_picked)
         view.hovered.connect(self._on_hovered)
         view.left.connect(self._on_left)
+        view.dragged.connect(self._on_dragged)
+        view.dropped.connect(session.rest)
         view.stepped.connect(self._on_stepped)
         self._refresh()
 
@@ -66,11 +76,23 @@ class ChartPresenter(QObject):
         session = self._session
         need = session.need(session.choice.setup)
         line = NO_LINE if need is None else need.line
-        marks = marks_of(session.measurements, session.checks, session.choice, line)
-        new = picture(session.choice, session.needs, self._largest(), marks, self._note())
+        marks = marks_of(session.measurements, session.checks, session.choice, line, session.failed_run)
+        largest = self._largest()
+        if largest and all(found for found, _ in largest.values()):
+            self._refine()
+        others = others_of(session.others)
+        new = picture(session.choice, session.needs, largest, marks, self._note(), others)
         if new != self.picture:
             self.picture = new
             self._view.show_picture(new)
+
+    def _refine(self) -> None:
+        """After what everybody waits for: the chosen line without kinks, and the others if they are few."""
+        session, choice = self._session, self._session.choice
+        lines = (choice.setup, *choice.lines()) if len(choice.lines()) <= MOST_EXACT else (choice.setup,)
+        needs = (session.need(line) for line in lines)
+        exact = dict.fromkeys(ExactLine(need) for need in needs if need is not None and need.memory.points)
+        session.answers.ask("chart's lines", list(exact))
 
     def _largest(self) -> dict[StepSetup, Solved]:
         """Solved for the chosen device; open answers come with `answered`."""
@@ -96,11 +118,12 @@ class ChartPresenter(QObject):
     def _on_theme_changed(self) -> None:
         self._view.set_theme(self._appearance.theme)
 
-    def _on_picked(self, key: tuple[Precision, int], batch: float) -> None:
+    def _on_picked(self, key: tuple[Precision, int], batch: int) -> None:
         precision, gpus = key
-        share = gpus * self._session.choice.setup.accumulate
-        rounded = max(1, round(batch / share)) * share
-        self._session.choose_setup(precision=self._same_memory(precision, gpus), gpus=gpus, batch=rounded)
+        self._session.choose_setup(precision=self._same_memory(precision, gpus), gpus=gpus, batch=batch)
+
+    def _on_dragged(self, batch: int) -> None:
+        self._session.choose_setup(batch=batch, mark="drag")
 
     def _same_memory(self, precision: Precision, gpus: int) -> Precision:
         """The chosen precision, if it is one of the line's."""
@@ -108,9 +131,9 @@ class ChartPresenter(QObject):
         line = next(series for series in self.picture.series if series.key == (precision, gpus))
         return current if current in line.precisions else precision
 
-    def _on_hovered(self, key: tuple[Precision, int], batch: float, at: QPoint) -> None:
+    def _on_hovered(self, key: tuple[Precision, int], batch: int, at: QPoint) -> None:
         precision, gpus = key
-        setup = self._session.choice.line(precision, gpus).with_batch(round(batch))
+        setup = self._session.choice.line(self._same_memory(precision, gpus), gpus).with_batch(batch)
         self._hover = (setup, at)
         self._show_card(setup, at)
 
@@ -125,7 +148,7 @@ class ChartPresenter(QObject):
         if chosen is None:
             return
         if right:
-            batches = [batch * chosen.share for batch in chosen.curve.batches]
+            batches = [batch * chosen.share for batch in anchors(chosen.curve.batches[-1])]
             further = [batch for batch in batches if (batch > setup.batch if right > 0 else batch < setup.batch)]
             if further:
                 self._session.choose_setup(batch=min(further) if right > 0 else max(further), mark="keys")
@@ -145,33 +168,48 @@ class ChartPresenter(QObject):
         estimate = session.answers.ask_one("hover", session.estimate_of(setup))
         memory = session.memory(setup)
         if memory is not None:
-            self._view.show_card(card_values(setup, estimate, self._appearance.theme), at)
+            self._view.show_card(card_values(setup, memory.xla, estimate, self._appearance.theme), at)
 
 
-def card_values(setup: Setup, estimate: Estimate | None, theme: Theme) -> CardValues:
-    each = "" if setup.per_gpu_batch == setup.batch else f" ({setup.per_gpu_batch:,} at a time on each GPU)"
-    title = f"{setup.precision}, {gpus_text(setup.gpus)}, batch {setup.batch:,}{each}"
+def card_values(setup: Setup, xla: bool, estimate: Estimate | None, theme: Theme) -> CardValues:
+    title = f"Batch {setup.batch:,}, {setup.precision}, {run_text(setup.gpus, xla)}"
+    each = "" if setup.per_gpu_batch == setup.batch else f"{setup.per_gpu_batch:,} at a time on each GPU\n"
     if estimate is None:
-        return CardValues(title, "calculating …", theme.muted)
-    band = f"{estimate.low_bytes / GIB:.2f} to {estimate.high_bytes / GIB:.2f}"
-    said = f"{format_bytes(estimate.peak_bytes)} in use ({band} GiB)"
+        return CardValues(title, f"{each}calculating …", theme.muted)
+    said = _in_band(estimate.low_bytes, estimate.peak_bytes, estimate.high_bytes)
     if estimate.headroom_bytes is not None:
         left = estimate.headroom_bytes
-        said += f", {format_bytes(left)} left" if left >= 0 else f", {format_bytes(-left)} too much"
+        said += f"\n{format_bytes(left)} left" if left >= 0 else f"\n{format_bytes(-left)} too much"
     if estimate.source is not Source.ESTIMATE:
         said += f", {FROM[estimate.source]}"
     if estimate.verdict is not None:
         said = f"{str(estimate.verdict).capitalize()}: {said}"
-    colour = theme.verdict(estimate.verdict)
-    rows = tuple(
-        CardRow(theme.term(Term(term)), term, format_bytes(size))
-        for term, size in sorted(estimate.breakdown.items(), key=lambda pair: -pair[1])
-    )
-    return CardValues(title, said, colour, rows)
+    terms = sorted(estimate.breakdown.items(), key=lambda pair: -pair[1])
+    rows = [CardRow(theme.term(Term(term)), term, format_bytes(size)) for term, size in terms[:MOST_ROWS]]
+    rest = sum(size for _, size in terms[MOST_ROWS:])
+    more = f"and {len(terms) - MOST_ROWS} more, {format_bytes(rest)}" if len(terms) > MOST_ROWS else ""
+    return CardValues(title, f"{each}{said}", theme.verdict(estimate.verdict), tuple(rows), more)
+
+
+def _in_band(low_bytes: int, peak_bytes: int, high_bytes: int) -> str:
+    """All three in one unit and with the same digits, so that the figure is seen to lie in its band."""
+    unit, name, digits = (GIB, "GiB", 2) if peak_bytes >= GIB else (1 << 20, "MiB", 0)
+    low, peak, high = (f"{size / unit:,.{digits}f}" for size in (low_bytes, peak_bytes, high_bytes))
+    return f"{peak} {name} in use ({low} to {high})"
 
 
 def make(session: Session, appearance: Appearance, *, log: bool = True) -> Panel:
     view = ChartView(appearance.theme)
     view.set_log(log)
     presenter = ChartPresenter(session, view, appearance)
-    return Panel("Chart", view, Qt.DockWidgetArea.NoDockWidgetArea, picture=view, table=presenter.table)
+
+    def figure() -> ChartView:
+        drawn = ChartView(LIGHT)
+        drawn.set_log(view.axis.log)
+        drawn.show_picture(presenter.picture)
+        drawn.show_grid(view.grid_button.isChecked())
+        drawn.hide_controls()
+        return drawn
+
+    area = Qt.DockWidgetArea.NoDockWidgetArea
+    return Panel("Chart", view, area, picture=view, table=presenter.table, figure=figure)

@@ -1,25 +1,20 @@
 """The capacity chart as plain values: turns what is known into what to draw."""
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from weakref import WeakKeyDictionary
 
-from planner_app.core.compile.line import Line
 from planner_app.core.estimate.curve import LargestBatch
 from planner_app.core.estimate.level import Level
-from planner_app.core.estimate.need import Need, Needs
+from planner_app.core.estimate.need import Needs
 from planner_app.core.estimate.verdict import Verdict, judge
-from planner_app.core.hardware.device import Device
-from planner_app.core.hardware.runtime import allocator_limit_bytes, context_bytes, free_bytes, min_system_memory_bytes
-from planner_app.core.measure.calibration import Calibration
+from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.setup import Precision, StepSetup
-from planner_app.core.replay.memory import Memory
-from planner_app.gui.choice import Choice
-from planner_app.units import format_bytes
+from planner_app.gui.panels.chart.curve import GIB, Curve, curve_of
+from planner_app.gui.panels.chart.drawn.capacity import Capacity, capacity_of
+from planner_app.gui.panels.chart.others import Other
+from planner_app.gui.state.choice import Choice
+from planner_app.reports.run_words import run_reason, run_text
 
-GIB = 1 << 30
 ABOVE_CAPACITY = 1.28  # height of the chart, with room for what does not fit and for labels
 WIDTH = 1024  # the largest batch on the chart over the smallest, unless a smaller one is chosen
 LEAST_BATCH = 64  # shown at least, however little fits
@@ -27,40 +22,6 @@ LEAST_BATCH = 64  # shown at least, however little fits
 
 # The largest per-GPU batch of a line: counting tight, and sure; None until it is solved.
 Solved = tuple[LargestBatch | None, LargestBatch | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Memory of one GPU over its batch, as far as replayed."""
-
-    batches: tuple[int, ...]
-    peak_gib: tuple[float, ...]
-    low_gib: tuple[float, ...]
-    high_gib: tuple[float, ...]
-
-    def at(self, batch: int) -> tuple[float, float, float]:
-        """Expected, low and high, interpolated between the two nearest batches and extrapolated beyond the last."""
-        place = min(max(bisect_left(self.batches, batch), 1), len(self.batches) - 1)
-        if len(self.batches) == 1:
-            return self.peak_gib[0], self.low_gib[0], self.high_gib[0]
-        left, right = self.batches[place - 1], self.batches[place]
-        share = (batch - left) / (right - left)
-        peak, low, high = (
-            values[place - 1] + (values[place] - values[place - 1]) * share
-            for values in (self.peak_gib, self.low_gib, self.high_gib)
-        )
-        return peak, low, high
-
-    def largest_within(self, limit_gib: float) -> int:
-        """The largest batch on the line within a limit, 0 if there is none: close enough until replayed."""
-        if self.peak_gib[0] > limit_gib:
-            return 0
-        for place in range(1, len(self.batches)):
-            if self.peak_gib[place] > limit_gib:
-                left, right = self.batches[place - 1], self.batches[place]
-                rise = self.peak_gib[place] - self.peak_gib[place - 1]
-                return left + int((right - left) * (limit_gib - self.peak_gib[place - 1]) / rise)
-        return self.batches[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +33,7 @@ class Series:
         largest: The largest global batch on the chosen device, counting tight; None without a limit.
         sure: The largest that is sure to fit; None until it is solved.
         bound: More than `largest` was not tried.
+        why: Why XLA compiles it or does not.
     """
 
     precisions: tuple[Precision, ...]
@@ -83,31 +45,26 @@ class Series:
     largest: int | None
     bound: bool = False
     sure: int | None = None
+    why: str = ""
 
     @property
     def key(self) -> tuple[Precision, int]:
         return self.precisions[0], self.gpus
 
     @property
+    def run(self) -> tuple[int, bool]:
+        """How it runs: on so many GPUs, compiled by XLA or not."""
+        return self.gpus, self.xla
+
+    @property
     def label(self) -> str:
-        return f"{' / '.join(self.precisions)}, {gpus_text(self.gpus)}"
+        return f"{' / '.join(self.precisions)}, {run_text(*self.run)}"
 
     @property
     def largest_text(self) -> str:
         """Both answers, once the sure one is solved."""
         most = f"{self.largest:,}{'+' if self.bound else ''}"
         return most if self.sure is None or self.sure == self.largest else f"{most} ({self.sure:,} sure)"
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """A device's capacity line. `sold_gib` is its marketed size in GiB, drawn faintly above it."""
-
-    name: str
-    limit_gib: float
-    sold_gib: float | None
-    chosen: bool
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +96,8 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
+    """`verdicts` are those of the series at the chosen batch, on the chosen device."""
+
     series: tuple[Series, ...] = ()
     capacities: tuple[Capacity, ...] = ()
     chosen: Chosen | None = None
@@ -147,32 +106,8 @@ class Picture:
     most_batch: int = LEAST_BATCH
     top_gib: float = 1.0
     note: str = ""
-
-
-def gpus_text(gpus: int) -> str:
-    return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
-
-
-# Caches each line by its known points, calibration and compiler figures; dropped with the model.
-_curves: WeakKeyDictionary[Memory, dict[tuple[int, Calibration | None, Line], Curve]] = WeakKeyDictionary()
-
-
-def _curve(need: Need) -> Curve:
-    batches = sorted({point.batch for point in need.memory.points} | {each.batch for each in need.line.anchors})
-    levels = [need.level(batch) for batch in batches]
-    return Curve(
-        tuple(batches),
-        tuple(level.peak_bytes / GIB for level in levels),
-        tuple(level.low_bytes / GIB for level in levels),
-        tuple(level.high_bytes / GIB for level in levels),
-    )
-
-
-def curve_of(need: Need) -> Curve:
-    known, key = _curves.setdefault(need.memory, {}), (len(need.memory.points), need.calibration, need.line)
-    if key not in known:
-        known[key] = _curve(need)
-    return known[key]
+    others: tuple[Other, ...] = ()
+    verdicts: tuple[Verdict | None, ...] = ()
 
 
 def picture(
@@ -181,10 +116,11 @@ def picture(
     largest: Mapping[StepSetup, Solved],
     marks: Sequence[Mark] = (),
     note: str = "",
+    others: tuple[Other, ...] = (),
 ) -> Picture:
     """`largest` are the solved batches for the chosen device; others are read from the curve."""
     series = _all_series(choice, needs, largest)
-    capacities = tuple(_capacity(device, device == choice.device) for device in choice.devices if device.total_bytes)
+    capacities = tuple(capacity_of(device, device == choice.device) for device in choice.devices if device.total_bytes)
     chosen = _chosen(choice, needs)
     top = max([c.limit_gib for c in capacities], default=0.0) * ABOVE_CAPACITY or _highest(series, chosen)
     most = _most_batch(series, chosen)
@@ -197,7 +133,21 @@ def picture(
         most_batch=most,
         top_gib=top,
         note=note,
+        others=others,
+        verdicts=tuple(_verdict(choice, each) for each in series),
     )
+
+
+def _verdict(choice: Choice, series: Series) -> Verdict | None:
+    limit = allocator_limit_bytes(choice.device)
+    if limit is None:
+        return None
+    return judge(_level(series.curve, -(-choice.setup.batch // series.share)), limit)
+
+
+def _level(curve: Curve, batch: int) -> Level:
+    peak, low, high = curve.at(max(batch, 1))
+    return Level(round(peak * GIB), round(low * GIB), round(high * GIB))
 
 
 def _all_series(
@@ -215,7 +165,7 @@ def _all_series(
             continue
         chosen = choice.setup.precision if choice.setup.precision in precisions else precisions[0]
         need = needs.of(choice.line(chosen, gpus), choice.device)
-        curve, share = curve_of(need), gpus * choice.setup.accumulate
+        curve, share = curve_of(need), choice.line(chosen, gpus).shares
         solved, sure = largest.get(step, (None, None))
         fits, limit = None, need.capacity_bytes
         if limit is not None:
@@ -231,6 +181,7 @@ def _all_series(
                 largest=fits,
                 bound=bool(solved and solved.bound),
                 sure=None if sure is None else sure.batch * share,
+                why=run_reason(choice.line(chosen, gpus), cuda=choice.device.cuda, xla=memory.xla),
             )
         )
     return tuple(found)
@@ -243,36 +194,10 @@ def _chosen(choice: Choice, needs: Needs) -> Chosen | None:
     need = needs.of(setup, choice.device)
     if not need.memory.points:
         return None
-    peak, low, high = curve_of(need).at(setup.per_gpu_batch)
+    level = _level(curve_of(need), setup.per_gpu_batch)
     limit = need.capacity_bytes
-    level = Level(round(peak * GIB), round(low * GIB), round(high * GIB))
-    return Chosen(setup.batch, setup.per_gpu_batch, peak, None if limit is None else judge(level, limit))
-
-
-@lru_cache(maxsize=256)
-def _capacity(device: Device, chosen: bool) -> Capacity:
-    limit = allocator_limit_bytes(device) or 0
-    sold = None if device.marketed_gb is None else device.marketed_gb * 1e9 / GIB
-    if sold is not None and device.total_bytes and sold < device.total_bytes / GIB:
-        sold = device.marketed_gb  # its makers mean GiB
-    return Capacity(device.name, limit / GIB, sold, chosen, why_less(device))
-
-
-def why_less(device: Device) -> str:
-    """Why less than the card's memory is usable."""
-    limit = allocator_limit_bytes(device)
-    if limit is None or device.total_bytes is None:
-        return "Nothing limits TensorFlow's allocator here."
-    if not device.cuda:
-        return f"A limit of {format_bytes(limit)} on TensorFlow's allocator."
-    sold = "" if device.marketed_gb is None else f"sold as {device.marketed_gb:g} GB; "
-    derived = " (derived, not confirmed)" if device.total_is_derived else ""
-    reserve = min_system_memory_bytes(free_bytes(device).expected_bytes, device.compute_capability)
-    return (
-        f"{device.name}: {sold}its driver reports {format_bytes(device.total_bytes)}{derived}. "
-        f"The driver and a CUDA context take about {format_bytes(context_bytes(device).expected_bytes)}, "
-        f"TensorFlow leaves {format_bytes(reserve)} for CUDA's libraries: "
-        f"{format_bytes(limit)} remain for its allocator."
+    return Chosen(
+        setup.batch, setup.per_gpu_batch, level.peak_bytes / GIB, None if limit is None else judge(level, limit)
     )
 
 

@@ -5,7 +5,7 @@ from PySide6.QtGui import QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionButton, QStyleOptionViewItem, QTreeView
 
 from planner_app.gui.look.index import Index
-from planner_app.gui.panels.devices.model import NAME, USE
+from planner_app.gui.panels.devices.model import NAME, SIZE, USE
 from planner_app.gui.panels.devices.values import Kind, Row
 
 BAR = 4  # pixels high
@@ -17,6 +17,7 @@ class DevicesDelegate(QStyledItemDelegate):
     def __init__(self, tree: QTreeView) -> None:
         super().__init__(tree)
         self._tree = tree
+        self._hints: dict[tuple[int, str, int], QSize] = {}
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = self._row(index)
@@ -39,8 +40,15 @@ class DevicesDelegate(QStyledItemDelegate):
             return QSize(0, option.fontMetrics.boundingRect(room, int(WRAP), row.name).height() + 2 * PAD)
         if row.kind is Kind.HEADING:
             return QSize(0, line + 3 * PAD)
-        hint = super().sizeHint(option, index)
+        hint = self._plain_hint(option, index, row)
         return QSize(hint.width(), 2 * line + BAR + 3 * PAD if row.live else max(hint.height(), line + PAD + 2))
+
+    def _plain_hint(self, option: QStyleOptionViewItem, index: Index, row: Row) -> QSize:
+        """Kept: it is asked thousands of times when the list appears. Names are stretched, so only sizes differ."""
+        key = index.column(), row.size if index.column() == SIZE else "", option.fontMetrics.height()
+        if key not in self._hints:
+            self._hints[key] = super().sizeHint(option, index)
+        return self._hints[key]
 
     def _row(self, index: Index) -> Row:
         return index.model().rows[index.row()]  # type: ignore[attr-defined,no-any-return]

@@ -5,8 +5,8 @@ from datetime import date
 from planner_app.core.hardware.device import Basis, Device, Price
 from planner_app.core.hardware.prices import cheapest, is_old
 from planner_app.core.hardware.shop import OLDEST_CAPABILITY
-from planner_app.gui.panels.chart.values import why_less
-from planner_app.reports.shop_rows import format_usd
+from planner_app.gui.panels.chart.drawn.capacity import why_less
+from planner_app.reports.buying.shop_rows import format_usd
 
 UNKNOWN = "unknown"
 Fact = tuple[str, str]
@@ -22,7 +22,7 @@ def facts(device: Device, today: date) -> tuple[Fact, ...]:
         ("Bandwidth", _bandwidth(device)),
         ("Power", UNKNOWN if device.tdp_watts is None else f"{device.tdp_watts} W"),
         ("Per hour", _price(cheapest(device.cloud_prices, today), today)),
-        ("To buy", _price(device.launch_price, today)),
+        ("To buy", _price(cheapest(device.market_prices, today) or device.launch_price, today)),
         *((("Note", "; ".join(device.notes)),) if device.notes else ()),
         ("Figures from", _sources(device)),
     )

@@ -10,12 +10,12 @@ from planner_app.core.hardware.machine import Machine
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError, PlannerError
 from planner_app.files.devices.catalogue import catalogue, find_device
+from planner_app.gui.frame.panel import Panel, Table
 from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
-from planner_app.gui.panels.devices.values import Kind, Row, rows
+from planner_app.gui.panels.devices.values import Kind, Row, name_of, rows
 from planner_app.gui.panels.devices.view import DevicesView
 from planner_app.gui.panels.devices.watch import MachineWatch
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 
 KEEPS_ONE = "The chart needs at least one device: check another one first."
 
@@ -33,6 +33,7 @@ class DevicesPresenter(QObject):
         super().__init__(view)
         self._session, self._view, self._appearance = session, view, appearance
         self._search = ""
+        self._only: tuple[Device, ...] | None = None
         self._machine: Machine | None = None
         self._known: object = None
         self.rows: tuple[Row, ...] = ()
@@ -43,6 +44,7 @@ class DevicesPresenter(QObject):
         view.toggled.connect(self._on_toggled)
         view.chosen.connect(self._on_chosen)
         view.searched.connect(self._on_searched)
+        view.only_toggled.connect(self._on_only_toggled)
         view.given.connect(self._on_given)
         view.shown.connect(self._on_shown)
 
@@ -55,11 +57,14 @@ class DevicesPresenter(QObject):
         if not self._view.isVisible():  # it looks again when shown
             return
         choice = self._session.choice
-        known = (choice.device, choice.devices, self._machine, self._search)
+        if self._only is not None:  # what is taken off the chart stays in the list, under the pointer
+            self._only = tuple(dict.fromkeys((*self._only, *choice.devices)))
+        known = (choice.device, choice.devices, self._machine, self._search, self._only)
         if known != self._known:  # a changing batch does not matter here
             self._known = known
-            self.rows = rows(choice, self._machine, catalogue(), self._search)
+            self.rows = rows(choice, self._machine, catalogue(), self._search, self._only)
             self._view.show_rows(self.rows)
+            self._view.show_count(len(choice.devices), ", ".join(map(name_of, choice.devices)))
 
     def _on_theme_changed(self) -> None:
         self._view.set_theme(self._appearance.theme)
@@ -67,6 +72,7 @@ class DevicesPresenter(QObject):
     def _on_shown(self, on: bool) -> None:
         if on:
             self._refresh()
+            self._view.list.to_chosen()
             self.watch.start()
         else:
             self.watch.stop()
@@ -77,6 +83,10 @@ class DevicesPresenter(QObject):
 
     def _on_searched(self, text: str) -> None:
         self._search = text
+        self._refresh()
+
+    def _on_only_toggled(self, on: bool) -> None:
+        self._only = self._session.choice.devices if on else None
         self._refresh()
 
     def _on_toggled(self, device: Device, on: bool) -> None:
@@ -134,4 +144,5 @@ def make(session: Session, appearance: Appearance) -> Panel:
         picture=view.list,
         table=presenter.table,
         shortcut="Alt+2",
+        find=view.start_search,
     )

@@ -1,6 +1,6 @@
-"""The devices panel as plain values: devices on the chart, of this machine, and found by the search."""
+"""The devices panel as plain values: devices of this machine, found by the search, and others on the chart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -11,16 +11,18 @@ from planner_app.core.hardware.machine import Gpu, Machine, device_of
 from planner_app.core.hardware.refusal import short_name
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.errors import DeviceError
-from planner_app.gui.choice import Choice
+from planner_app.gui.state.choice import Choice
 from planner_app.units import format_bytes
 
 GROUPS = {
     Segment.DATACENTER: "Data centre",
     Segment.WORKSTATION: "Workstation",
     Segment.CONSUMER: "Consumer",
+    Segment.LAPTOP: "Laptop",
     Segment.EDGE: "Edge",
     Segment.CUSTOM: "Your own",
 }
+ALSO, HERE, DRAWN = "Also on the chart", "This machine", "On the chart"
 GIB = 1 << 30
 LOOKING = "Asking the driver …"
 NOTHING_FOUND = "No device has all these words in its name, architecture or segment: try fewer, or add a size below."
@@ -57,7 +59,7 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        return self.kind, self.group, self.name
+        return self.kind, self.group, "" if self.kind is Kind.NOTE else self.name
 
     @property
     def spoken(self) -> str:
@@ -66,30 +68,34 @@ class Row:
         return ", ".join(filter(None, (self.name, self.size and f"{self.size} usable", self.live, *states)))
 
 
-def rows(choice: Choice, machine: Machine | None, catalogue: Catalogue, search: str = "") -> tuple[Row, ...]:
-    """Devices on the chart come first. Slices appear only in a search; the newest of a kind comes first."""
-    here = _devices_here(machine, catalogue)
-    drawn = [
-        _row("On the chart", device, choice, name=f"{name_of(device)} (this machine's)" if device in here else "")
-        for device in choice.devices
-    ]
-    return (
-        Row(Kind.HEADING, "On the chart", "On the chart"),
-        *drawn,
-        Row(Kind.HEADING, "This machine", "This machine"),
+def rows(
+    choice: Choice,
+    machine: Machine | None,
+    catalogue: Catalogue,
+    search: str = "",
+    only: Sequence[Device] | None = None,
+) -> tuple[Row, ...]:
+    """Every device has its place, on the chart or not. Slices appear only in a search; the newest comes first.
+
+    Args:
+        only: The devices to show, if not all of them.
+    """
+    if only is not None:
+        return Row(Kind.HEADING, DRAWN, DRAWN), *(_row(DRAWN, device, choice) for device in only)
+    listed = (
+        Row(Kind.HEADING, HERE, HERE),
         *_of_machine(choice, machine, catalogue),
         *_of_catalogue(choice, catalogue, search),
     )
-
-
-def _devices_here(machine: Machine | None, catalogue: Catalogue) -> list[Device]:
-    gpus = [each for gpu in (machine.gpus if machine else ()) for each in (gpu.slices or (gpu,))]
-    return [machine_device(gpu, catalogue) for gpu in gpus if gpu.usable and gpu.total_bytes]
+    seen = {row.device for row in listed}
+    own = [device for device in choice.devices if device not in seen]  # by their size, or left out by the search
+    heading = [Row(Kind.HEADING, ALSO, ALSO)] if own else []
+    return *heading, *(_row(ALSO, device, choice) for device in own), *listed
 
 
 def _of_machine(choice: Choice, machine: Machine | None, catalogue: Catalogue) -> Iterator[Row]:
     if machine is None or machine.sentence:
-        yield Row(Kind.NOTE, "This machine", machine.sentence if machine else LOOKING)
+        yield Row(Kind.NOTE, HERE, machine.sentence if machine else LOOKING)
         return
     for gpu in machine.gpus:
         if not gpu.slices:
@@ -103,12 +109,12 @@ def _of_gpu(where: str, gpu: Gpu, choice: Choice, catalogue: Catalogue) -> Itera
     device = machine_device(gpu, catalogue) if gpu.usable and gpu.total_bytes else None
     if device is None:
         trouble = gpu.sentence or f"The driver does not report the memory of {where}."
-        yield Row(Kind.DEVICE, "This machine", name, trouble=trouble)
-        yield Row(Kind.NOTE, "This machine", trouble)
+        yield Row(Kind.DEVICE, HERE, name, trouble=trouble)
+        yield Row(Kind.NOTE, HERE, trouble)
         return
     used, total = gpu.used_bytes, gpu.total_bytes or 1
     yield _row(
-        "This machine",
+        HERE,
         device,
         choice,
         name=name,

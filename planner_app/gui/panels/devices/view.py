@@ -3,24 +3,26 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QHideEvent, QKeyEvent, QPalette, QResizeEvent, QShowEvent
+from PySide6.QtGui import QCursor, QHideEvent, QKeyEvent, QMouseEvent, QPalette, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
     QPushButton,
+    QStyle,
+    QToolButton,
     QTreeView,
     QVBoxLayout,
     QWidget,
 )
 
 from planner_app.core.hardware.device import Device
-from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.plain_label import PlainLabel, plain_tip
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.devices.delegate import DevicesDelegate
 from planner_app.gui.panels.devices.model import NAME, SIZE, USE, DevicesModel
-from planner_app.gui.panels.devices.values import Kind, Row
+from planner_app.gui.panels.devices.values import ALSO, HERE, Kind, Row
 
 HELP = (
     "A card by its memory: 24GiB, or with a compute capability 24GiB:8.9. TensorFlow's CPU device: "
@@ -56,27 +58,40 @@ class DevicesList(QTreeView):
         self.doubleClicked.connect(self._choose)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Keeps the current row at its place on the screen when rows come and go."""
-        current = self.currentIndex()
-        key = self.rows_model.rows[current.row()].key if current.isValid() else None
-        before = self.visualRect(current).top() if current.isValid() else 0
+        """Keeps the row under the pointer, or else the current one, at its place when rows come, go and grow."""
+        current, held = self._key(self.currentIndex()), self._under_pointer()
+        key = self._key(held) or current
+        before = self.visualRect(held if held.isValid() else self.currentIndex()).top()
         scrolled = self.verticalScrollBar().value()
-        if not self.rows_model.show_rows(rows):
-            return
-        for number, row in enumerate(rows):
-            if row.kind is not Kind.DEVICE:
-                self.setFirstColumnSpanned(number, QModelIndex(), True)
-        kept = next((number for number, row in enumerate(rows) if row.key == key), None)
-        if kept is not None:
-            self.setCurrentIndex(self.rows_model.index(kept, NAME))
-            moved = self.visualRect(self.currentIndex()).top() + self.verticalScrollBar().value() - scrolled - before
-            self.verticalScrollBar().setValue(scrolled + moved if scrolled else 0)
-        else:
-            self.verticalScrollBar().setValue(scrolled)
+        if self.rows_model.show_rows(rows):
+            for number, row in enumerate(rows):
+                if row.kind is not Kind.DEVICE:
+                    self.setFirstColumnSpanned(number, QModelIndex(), True)
+            self.setCurrentIndex(self._row_of(current))
+        kept = self._row_of(key)
+        moved = self.visualRect(kept).top() - before if kept.isValid() else 0
+        self.verticalScrollBar().setValue(self.verticalScrollBar().value() + moved if kept.isValid() else scrolled)
+
+    def _under_pointer(self) -> QModelIndex:
+        area = self.viewport()
+        return self.indexAt(area.mapFromGlobal(QCursor.pos())) if area.underMouse() else QModelIndex()
+
+    def _key(self, index: QModelIndex) -> tuple[str, str, str] | None:
+        return self.rows_model.rows[index.row()].key if index.isValid() else None
+
+    def _row_of(self, key: tuple[str, str, str] | None) -> QModelIndex:
+        number = next((number for number, row in enumerate(self.rows_model.rows) if row.key == key), None)
+        return QModelIndex() if number is None else self.rows_model.index(number, NAME)
+
+    def to_chosen(self) -> None:
+        """Show the device that setups run on."""
+        number = next((number for number, row in enumerate(self.rows_model.rows) if row.chosen), None)
+        if number is not None:
+            self.scrollTo(self.rows_model.index(number, NAME), QAbstractItemView.ScrollHint.EnsureVisible)
 
     def to_first(self) -> None:
-        """Scroll to the first search result, below the devices on the chart and of this machine."""
-        groups = {"On the chart", "This machine"}
+        """Scroll to the first search result, below this machine's devices."""
+        groups = {ALSO, HERE}
         for number, row in enumerate(self.rows_model.rows):
             if row.kind is Kind.DEVICE and row.group not in groups:
                 self.setCurrentIndex(self.rows_model.index(number, NAME))
@@ -102,6 +117,16 @@ class DevicesList(QTreeView):
         if index.column() == USE:
             self._choose(index)
 
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Two quick clicks on a check box are two clicks on a check box."""
+        index = self.indexAt(event.position().toPoint())
+        box = self.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth) + 8
+        on_box = index.column() == NAME and event.position().x() <= self.visualRect(index).left() + box
+        if on_box:
+            super().mousePressEvent(event)
+        else:
+            super().mouseDoubleClickEvent(event)
+
     def _choose(self, index: QModelIndex) -> None:
         row = self.rows_model.rows[index.row()] if index.isValid() else None
         if row is not None and row.device is not None:
@@ -112,6 +137,7 @@ class DevicesView(QWidget):
     toggled = Signal(Device, bool)  # and whether to draw its capacity
     chosen = Signal(Device)
     searched = Signal(str)
+    only_toggled = Signal(bool)  # show only devices on the chart
     given = Signal(str)  # a device as typed
     shown = Signal(bool)
 
@@ -121,6 +147,10 @@ class DevicesView(QWidget):
         self.search.setPlaceholderText("Search: a100 80gb, ada, workstation …")
         self.search.setClearButtonEnabled(True)
         self.search.setAccessibleName("Search devices by name, architecture or segment")
+        self.only = QToolButton()
+        self.only.setCheckable(True)
+        self.only.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.only.toggled.connect(self.only_toggled)
         self.list = DevicesList()
         self.custom, self.add = QLineEdit(), QPushButton("Add")
         self.custom.setPlaceholderText("24GiB, 24GiB:8.9, cpu:8GiB")
@@ -147,13 +177,26 @@ class DevicesView(QWidget):
         bottom.addWidget(self.add)
         column = QVBoxLayout(self)
         column.setContentsMargins(6, 6, 6, 6)
-        column.addWidget(self.search)
+        top = QHBoxLayout()
+        top.addWidget(self.search, 1)
+        top.addWidget(self.only)
+        column.addLayout(top)
         column.addWidget(self.list, 1)
         column.addLayout(bottom)
         column.addWidget(self.message)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         self.list.show_rows(rows)
+
+    def show_count(self, count: int, names: str) -> None:
+        self.only.setText(f"{count} on the chart")
+        tip = f"Show only the devices on the chart: {names}"
+        self.only.setToolTip(plain_tip(tip))
+        self.only.setAccessibleName(tip)
+
+    def start_search(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
 
     def say(self, sentence: str) -> None:
         """Show an error below the field; an empty text removes it."""

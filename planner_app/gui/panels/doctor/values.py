@@ -1,18 +1,21 @@
 """The doctor panel as plain values: a log, its diagnosis, and the estimate to compare with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner_app.core.doctor import Diagnosis
 from planner_app.core.doctor.comparison import Comparison
 from planner_app.core.doctor.place import placed
 from planner_app.core.doctor.remedies import ADVISE
-from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.device import Device, Segment
+from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.setup import Setup
-from planner_app.gui.choice import Choice
+from planner_app.gui.state.choice import Choice
+from planner_app.gui.state.open_model import FailedRun
 from planner_app.units import format_bytes
 
-IN_THE_APP = "The Advice panel shows which changes make it fit, and what they cost."
+NEARLY_ALL = 0.9  # of a device's memory: what is missing may be other programs' or an older driver's
+IN_THE_APP = "Open the model here: the chart shows which changes make it fit, and what they cost."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class DoctorValues:
     """Attributes:
     fill: How the log's setup differs from the chosen one; empty if it does not.
     stale: The estimate is not for the chosen setup.
+    has_model: A model is open to compare with.
     """
 
     log: str = ""
@@ -51,6 +55,30 @@ class DoctorValues:
     beside: Beside | None = None
     fill: str = ""
     stale: bool = False
+    has_model: bool = False
+
+    @property
+    def wants_model(self) -> bool:
+        """Whether the model that was trained is not the open one."""
+        found = self.found
+        return found is not None and found.kind.on_device and (not self.has_model or bool(doubt(found)))
+
+
+def failed_run(log: str, found: Diagnosis, setup: Setup, device: Device) -> FailedRun:
+    """What the chart marks: as much as was in use and asked for, or the limit."""
+    held = found.in_use_bytes or found.peak_bytes
+    wanted = held + found.requested_bytes if held and found.requested_bytes else None
+    return FailedRun(log, setup, device, wanted or found.limit_bytes)
+
+
+def as_limited(device: Device, found: Diagnosis) -> Device:
+    """The device with as much memory as the training had of it, where that was clearly less than all."""
+    limit, whole = found.limit_bytes, allocator_limit_bytes(device)
+    if not device.cuda or limit is None or whole is None or device.total_bytes is None or limit > NEARLY_ALL * whole:
+        return device
+    outside = device.total_bytes - whole
+    name = f"{device.name} ({format_bytes(limit)})"
+    return replace(device, name=name, segment=Segment.CUSTOM, total_bytes=limit + outside, marketed_gb=None)
 
 
 def remedies(found: Diagnosis) -> tuple[str, ...]:
@@ -75,6 +103,7 @@ def side_by_side(found: Diagnosis, beside: Beside) -> list[tuple[str, str, str]]
     reached = found.peak_bytes or found.in_use_bytes
     asked = f" + {format_bytes(found.requested_bytes)} asked for" if found.requested_bytes else ""
     largest = "" if compared.largest_batch is None else f"{compared.largest_batch:,}"
+    room = format_bytes(compared.limit_bytes) if compared.limit_bytes else ""
     rows = [
         ("batch on each GPU", told, f"{compared.per_gpu_batch:,}"),
         (
@@ -82,7 +111,7 @@ def side_by_side(found: Diagnosis, beside: Beside) -> list[tuple[str, str, str]]
             f"{format_bytes(reached)}{asked}" if reached else "not in the log",
             f"{format_bytes(compared.peak_bytes)} ({format_bytes(low)} to {format_bytes(high)})",
         ),
-        ("limit", format_bytes(compared.limit_bytes) if compared.limit_bytes else "not in the log", ""),
+        ("limit", room, "") if compared.limit_in_log else ("limit", "not in the log", room),
         ("largest batch within it", "", largest),
     ]
     return [row for row in rows if row[1] or row[2]]

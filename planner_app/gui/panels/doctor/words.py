@@ -1,26 +1,31 @@
 """The diagnosis as rich text."""
 
 from planner_app.core.doctor import Diagnosis, Kind
-from planner_app.core.doctor.story import LINES, Section, story
-from planner_app.gui.look.paper import facts, heading, numbered, paragraph, points
+from planner_app.core.doctor.story import LINES, NOTED, Section, story
+from planner_app.gui.look.paper import facts, numbered, paragraph, points, title
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.values import setup_text
 from planner_app.gui.panels.doctor.values import Beside, DoctorValues, doubt, remedies, side_by_side
 
 INVITATION = (
-    "Did a training run out of memory? Paste the end of its log on the left, open it, or drop the file here.",
-    "Logs of TensorFlow, JAX, notebooks and job systems, of any length. With the model open, the estimate stands "
-    "beside it.",
+    "What ran out of memory?",
+    "Paste the end of the training's log, open it, or drop its file here. Logs of TensorFlow, JAX, notebooks and job "
+    "systems, of any length.",
 )
+FACTS = ("Who held the memory", "In figures")  # beside the lines that show it
+
+
+def invitation() -> tuple[str, str]:
+    return INVITATION
 
 
 def verdict_text(values: DoctorValues, theme: Theme) -> str:
+    """Behind the verdict: why, the estimate beside it, and what to do."""
     found = values.found
     if found is None:
-        return paragraph(INVITATION[0]) + paragraph(INVITATION[1], theme.muted)
-    parts = [paragraph(found.verdict, _colour(found, theme), bold=True)]
-    sections = [section for section in story(found, remedies(found)) if section.title != LINES]
-    parts += [_section(section, theme) for section in sections if not section.title]
+        return ""
+    sections = [section for section in story(found, remedies(found)) if section.title not in (LINES, NOTED, *FACTS)]
+    parts = [_section(section, theme) for section in sections if not section.title]
     if values.beside is not None:
         parts.append(_beside(found, values.beside, values.stale, theme))
     parts += [_section(section, theme) for section in sections if section.title]
@@ -28,7 +33,7 @@ def verdict_text(values: DoctorValues, theme: Theme) -> str:
 
 
 def _section(section: Section, theme: Theme) -> str:
-    parts = [heading(section.title, theme)] if section.title else []
+    parts = [title(section.title)] if section.title else []
     if section.sentences:
         parts.append(paragraph(" ".join(section.sentences), gap=2))
     if section.points:
@@ -42,16 +47,18 @@ def evidence_text(values: DoctorValues, theme: Theme) -> str:
     found = values.found
     if found is None:
         return ""
-    shown = {each.line for each in found.evidence}
-    beside = [each for note in found.notes for each in note.evidence[:1] if each.line not in shown]
-    parts = []
-    for title, lines in ((LINES, found.evidence), ("Also noted", sorted(beside, key=lambda each: each.line))):
-        if lines:
-            parts += [heading(title, theme), numbered(((each.place or each.line, each.text) for each in lines), theme)]
+    sections = story(found)
+    parts = [_section(section, theme) for section in sections if section.title in FACTS]
+    for section in sections:
+        if section.lines:
+            parts += [
+                title(section.title),
+                numbered(((each.place or each.line, each.text) for each in section.lines), theme),
+            ]
     return "".join(parts) or paragraph("No line of this log mentions memory.", theme.muted)
 
 
-def _colour(found: Diagnosis, theme: Theme) -> str:
+def colour_of(found: Diagnosis, theme: Theme) -> str:
     if found.kind.failed:
         return theme.bad
     return theme.good if found.kind is Kind.HARMLESS else theme.muted
@@ -59,8 +66,7 @@ def _colour(found: Diagnosis, theme: Theme) -> str:
 
 def _beside(found: Diagnosis, beside: Beside, stale: bool, theme: Theme) -> str:
     setup = beside.setup
-    title = f"Compared with the model: {setup_text(setup)}, {setup.optimizer}, XLA {setup.jit}"
-    parts = [heading(title, theme)]
+    parts = [title(f"Compared with the model: {setup_text(setup)}, {setup.optimizer}, XLA {setup.jit}")]
     if stale:
         parts.append(paragraph("Another setup has been chosen since.", theme.warn, gap=2))
     if sentence := doubt(found):

@@ -1,13 +1,15 @@
 """An option's figures as table cells: text, sort key and tooltip."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from planner_app.core.buying.run import InTime, Proposal
 from planner_app.core.hardware.option import Option
 from planner_app.core.hardware.prices import Cost
 from planner_app.core.hardware.refusal import short_name
 from planner_app.core.hardware.roofline import Source
-from planner_app.reports.shop_rows import UNKNOWN, format_rate, format_usd
+from planner_app.reports.buying.shop_rows import UNKNOWN, format_rate, format_usd
+from planner_app.reports.signing.page import days
 from planner_app.units import format_bytes
 
 
@@ -57,11 +59,39 @@ COLUMNS = (
            lambda o: o.buy.usd if o.buy else None),
     Column("Watts", "Of all cards at full load", lambda o: UNKNOWN if o.watts is None else f"{o.watts:,}",
            lambda o: o.watts),
-    Column("Samples/s", "~ is a roofline estimate from data sheets: the best GPUs can reach; nothing was run", _speed,
+    Column("Samples/s", "~ is expected from data sheets and published trainings; nothing was run", _speed,
            lambda o: o.speed.samples_per_second if o.speed else None),
     Column("Largest", "The most samples that all GPUs together hold at a time", lambda o: f"{o.largest_batch:,}",
            lambda o: o.largest_batch),
 )  # fmt: skip
+
+
+def columns_of(proposals: Sequence[Proposal]) -> tuple[Column, ...]:
+    """With what the whole training takes, where that is asked about."""
+    if not proposals:
+        return COLUMNS
+    whole = {id(each.option): each for each in proposals}
+
+    def usd(figure: Callable[[Proposal], float | None]) -> Callable[[Option], str]:
+        def shown(option: Option) -> str:
+            amount = figure(whole[id(option)])
+            return UNKNOWN if amount is None else format_usd(amount)
+
+        return shown
+
+    return (
+        *COLUMNS,
+        Column("A run", "The whole training, as expected; ?: too late at the slow end of the speed's band",
+               lambda o: days(whole[id(o)].seconds) + ("?" if whole[id(o)].in_time is InTime.LIKELY else ""),
+               lambda o: whole[id(o)].seconds),
+        Column("Rent", "All runs on rented machines", usd(lambda each: each.rent_usd),
+               lambda o: whole[id(o)].rent_usd),
+        Column("Buy", "Cards, a machine and the energy of all runs", usd(lambda each: each.buy_usd),
+               lambda o: whole[id(o)].buy_usd),
+        Column("Even after", "Runs after which buying costs less than renting",
+               lambda o: "-" if (even := whole[id(o)].even_after) is None else f"{max(even, 1):,.0f}",
+               lambda o: whole[id(o)].even_after),
+    )  # fmt: skip
 
 
 def about(option: Option) -> str:

@@ -6,8 +6,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 
 from planner_app.core.hardware.device import Segment
-from planner_app.core.hardware.prices import Pay
+from planner_app.core.hardware.prices import Accepted, Pay
 from planner_app.core.hardware.ranking import By
+from planner_app.gui.panels.hardware.run_fields import RunFields
 from planner_app.gui.panels.hardware.values import Gain, Limits
 
 PAY = {"By the hour": Pay.CLOUD, "To buy": Pay.BUY}
@@ -16,6 +17,7 @@ SEGMENTS = {
     "Data centre": Segment.DATACENTER,
     "Workstation": Segment.WORKSTATION,
     "Consumer": Segment.CONSUMER,
+    "Laptop": Segment.LAPTOP,
     "Edge": Segment.EDGE,
 }
 BEST = {
@@ -76,6 +78,8 @@ class Filters(QWidget):
             spin.valueChanged.connect(self._on_changed)
         self.every.toggled.connect(self._on_changed)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.run = RunFields()
+        self.run.changed.connect(self.changed)
 
     def limits(self) -> Limits:
         segment = self.segment.currentData()  # a plain string: that is all Qt keeps of an enumeration
@@ -88,6 +92,12 @@ class Filters(QWidget):
             gain=Gain(self.gain.currentData()),
             most_accumulate=self.steps.value(),
             every_count=self.every.isChecked(),
+            samples=self.run.samples.value(),
+            epochs=self.run.epochs.value(),
+            deadline_days=self.run.deadline.value() or None,
+            runs=self.run.runs.value(),
+            power_usd_per_kwh=self.run.power.value(),
+            accepted=Accepted(self.run.used.isChecked(), self.run.launch.isChecked()),
         )
 
     def show_chosen_steps(self, steps: int) -> None:

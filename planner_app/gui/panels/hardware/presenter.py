@@ -9,15 +9,16 @@ from PySide6.QtWidgets import QFileDialog
 
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.option import Offers, Option, ShopRequest
+from planner_app.core.hardware.prices import Accepted
 from planner_app.core.hardware.shop import steps
 from planner_app.core.model.setup import StepSetup
-from planner_app.errors import PlannerError
+from planner_app.errors import PlannerError, SetupError
 from planner_app.files.devices.catalogue import catalogue
+from planner_app.files.devices.machines import market
 from planner_app.foreign_text import for_file_name
-from planner_app.gui.choice import Choice
+from planner_app.gui.frame.panel import Panel, Table
 from planner_app.gui.look import export
 from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
 from planner_app.gui.panels.hardware.questions import OffersOf, groundwork, most_bytes
 from planner_app.gui.panels.hardware.values import (
     Hardware,
@@ -31,8 +32,13 @@ from planner_app.gui.panels.hardware.values import (
     used,
 )
 from planner_app.gui.panels.hardware.view import HardwareView
-from planner_app.gui.session import Session
-from planner_app.reports.shop_rows import option_row
+from planner_app.gui.state.choice import Choice
+from planner_app.gui.state.session import Session
+from planner_app.reports.buying.run_rows import proposal_row
+from planner_app.reports.buying.shop_rows import option_row
+from planner_app.reports.signing.html_page import html_page
+from planner_app.reports.signing.page import page
+from planner_app.reports.signing.pdf_page import pdf_page
 
 REST_MS = 150
 NO_MODEL = "Open a model to see which GPUs fit it, how many, and at what price."
@@ -64,15 +70,32 @@ class HardwarePresenter(QObject):
         view.report_wanted.connect(self._on_report_wanted)
 
     def table(self) -> Table:
-        rows = [option_row(option, self.values.front) for option in self.values.options]
+        whole = {id(each.option): each for each in self.values.proposals}
+        rows = [
+            proposal_row(whole[id(option)]) if id(option) in whole else option_row(option, self.values.front)
+            for option in self.values.options
+        ]
         header = tuple(rows[0]) if rows else ()
         return Table(header, [[_cell(value) for value in row.values()] for row in rows])
 
-    def html(self) -> str:
-        """The report that `plimsoll shop --html` writes, for the offers shown."""
+    def report(self, ending: str) -> bytes:
+        """What `plimsoll shop --html` or `--pdf` writes, for the offers shown."""
         if self._ranked is None or self._session.opened is None:
             raise PlannerError("There is nothing to report yet: open a model and wait until it is traced.")
-        from planner_app.reports.shop_report import report  # only needed here, and slow to import
+        request, _, limits = self._ranked
+        name, run = self._session.opened.checked.name, limits.run()
+        if run is None:
+            if ending == ".pdf":
+                raise PlannerError("A PDF is about the whole training: give the samples and epochs above the table.")
+            return self.html().encode()
+        made = page(name, request, run, self.values.proposals, date.today())
+        return pdf_page(made) if ending == ".pdf" else html_page(made).encode()
+
+    def html(self) -> str:
+        """The report about one step, without the whole run."""
+        if self._ranked is None or self._session.opened is None:
+            raise PlannerError("There is nothing to report yet: open a model and wait until it is traced.")
+        from planner_app.reports.buying.shop_report import report  # only needed here, and slow to import
 
         request, offers, limits = self._ranked
         name, today = self._session.opened.checked.name, date.today()
@@ -100,21 +123,27 @@ class HardwarePresenter(QObject):
             return
         self._view.filters.show_chosen_steps(session.choice.setup.accumulate)
         limits = self._view.filters.limits()
-        request = request_of(session.choice, limits)
+        try:
+            request = request_of(session.choice, limits)
+        except SetupError as error:  # nothing is compared for this backend
+            self._ranked, self._busy = None, False
+            session.trace_also("hardware", ())
+            self._show(Hardware(caption=""), str(error))
+            return
         wanted = steps(request, self._devices)
         session.trace_also("hardware", wanted)
-        offers = self._offers(request, wanted)
+        offers = self._offers(request, wanted, limits.accepted)
         was_busy, self._busy = self._busy, offers is None
         if offers is None:
             there = any(step in session.memories for step in wanted)
             self._view.say(WORKING if there else TRACING)
         elif self._ranked is None or self._ranked[1] is not offers or self._ranked[2] != limits:
             self._ranked = (request, offers, limits)
-            self._show(hardware(request, offers, limits))
+            self._show(hardware(request, offers, limits, market(), date.today()))
         elif was_busy:
             self._view.say(self.values.caption)
 
-    def _offers(self, request: ShopRequest, wanted: tuple[StepSetup, ...]) -> Offers | None:
+    def _offers(self, request: ShopRequest, wanted: tuple[StepSetup, ...], accepted: Accepted) -> Offers | None:
         """Replays the known traces piece by piece; the ranking itself comes last."""
         session = self._session
         there = {step: session.memories[step] for step in wanted if step in session.memories}
@@ -123,7 +152,7 @@ class HardwarePresenter(QObject):
             return None
         seconds = measured(session.measurements, catalogue())
         known, calibration = tuple(there.items()), session.needs.calibration
-        question = OffersOf(request, self._devices, known, date.today(), tuple(seconds.items()), calibration)
+        question = OffersOf(request, self._devices, known, date.today(), tuple(seconds.items()), calibration, accepted)
         return session.answers.ask("offers", [question], passing=True)[0]
 
     def _show(self, values: Hardware, note: str = "") -> None:
@@ -175,14 +204,14 @@ class HardwarePresenter(QObject):
 
     def _on_report_wanted(self) -> None:
         suggested = f"{for_file_name(Path(self._session.path or 'plimsoll').stem)} hardware.html"
-        path, _ = QFileDialog.getSaveFileName(self._view, "Save the report", suggested, "*.html")
+        path, _ = QFileDialog.getSaveFileName(self._view, "Save the report", suggested, "*.html *.pdf")
         if path:
             self.save_report(path)
 
     def save_report(self, path: str) -> None:
         try:
             written = path if Path(path).suffix else f"{path}.html"
-            export.save(written, self.html().encode())
+            export.save(written, self.report(Path(written).suffix.lower()))
             self._view.say(f"Saved the report to {written}.")
         except PlannerError as error:
             self._view.say(str(error))

@@ -9,6 +9,7 @@ from planner_app.core.estimate.curve import LARGEST_BATCH, anchors
 from planner_app.core.estimate.need import FindCalibration, Needs, uncalibrated
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.option import Offers, ShopRequest
+from planner_app.core.hardware.prices import NEW_TODAY, Accepted
 from planner_app.core.hardware.runtime import allocator_limits
 from planner_app.core.hardware.shop import shop
 from planner_app.core.hardware.work import StepWork
@@ -49,10 +50,11 @@ class OffersOf:
     today: date
     measured: tuple[tuple[tuple[str, Setup], float], ...] = ()
     calibration: FindCalibration = uncalibrated
+    accepted: Accepted = NEW_TODAY
 
     def answer(self) -> Offers:
-        needs = Needs(dict(self.memories), self.calibration)
-        return shop(self.request, self.devices, needs, today=self.today, measured=dict(self.measured))
+        needs, measured = Needs(dict(self.memories), self.calibration), dict(self.measured)
+        return shop(self.request, self.devices, needs, today=self.today, measured=measured, accepted=self.accepted)
 
 
 def most_bytes(devices: tuple[Device, ...]) -> int:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from planner_app.core.hardware.prices import Pay
+from planner_app.gui.look.areas import show_axes
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.hardware.values import Dot, Hardware, Key
 
@@ -60,9 +61,9 @@ class ScatterView(QWidget):
         self._shown = Hardware()
         self._selected: Key | None = None
         self._labels: list[pg.TextItem] = []
-        self.plot = pg.PlotWidget(axisItems={"bottom": LogAxis("bottom", "$"), "left": LogAxis("left")})
+        axes = {"bottom": LogAxis("bottom", "$"), "left": LogAxis("left")}
+        self.plot = pg.PlotWidget(axisItems=axes, enableMenu=False)
         self.plot.setAccessibleName("Price of offers against speed or largest batch")
-        self.plot.setMenuEnabled(False)
         self.plot.hideButtons()
         self.plot.showGrid(x=True, y=True, alpha=0.18)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard uses the table next to it
@@ -110,6 +111,7 @@ class ScatterView(QWidget):
 
     def _draw(self) -> None:
         values, theme = self._shown, self._theme
+        show_axes(self.plot, bool(values.dots))
         self.plot.setLabel("bottom", ACROSS[values.limits.pay])
         self.plot.setLabel("left", str(values.limits.gain))
         faint = QColor(theme.muted)

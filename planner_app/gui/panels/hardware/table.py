@@ -6,9 +6,10 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
 
+from planner_app.core.buying.run import Proposal
 from planner_app.core.hardware.option import Option
 from planner_app.gui.look.plain_label import plain_tip
-from planner_app.gui.panels.hardware.cells import COLUMNS, about
+from planner_app.gui.panels.hardware.cells import COLUMNS, Column, about, columns_of
 from planner_app.gui.panels.hardware.values import Key, key_of_option
 
 Role = Qt.ItemDataRole
@@ -24,12 +25,18 @@ class OptionsModel(QAbstractTableModel):
         self._ranked: Sequence[Option] = ()
         self.rows: list[Option] = []
         self._front: set[int] = set()
+        self._columns: tuple[Column, ...] = COLUMNS
         self._sorted: tuple[int, Qt.SortOrder] | None = None
         self._bold = QFont()
         self._bold.setBold(True)
 
-    def show_options(self, options: Sequence[Option], front: Sequence[Option]) -> None:
+    def show_options(
+        self, options: Sequence[Option], front: Sequence[Option], proposals: Sequence[Proposal] = ()
+    ) -> None:
         self.beginResetModel()
+        self._columns = columns_of(proposals)
+        if self._sorted is not None and self._sorted[0] >= len(self._columns):
+            self._sorted = None
         self._ranked, self._front = options, {id(option) for option in front}
         self._order()
         self.endResetModel()
@@ -51,7 +58,7 @@ class OptionsModel(QAbstractTableModel):
         self.rows = list(self._ranked)
         if self._sorted is not None:
             column, order = self._sorted
-            figure = COLUMNS[column].figure
+            figure = self._columns[column].figure
             known = [option for option in self.rows if figure(option) is not None]
             known.sort(key=figure, reverse=order is Qt.SortOrder.DescendingOrder)  # type: ignore[arg-type]
             self.rows = known + [option for option in self.rows if figure(option) is None]
@@ -60,18 +67,18 @@ class OptionsModel(QAbstractTableModel):
         return 0 if parent is not None and parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: Index | None = None) -> int:
-        return len(COLUMNS)
+        return len(self._columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> Any:
         if orientation is not Qt.Orientation.Horizontal:
             return None
-        column = COLUMNS[section]
+        column = self._columns[section]
         if role == Role.TextAlignmentRole:
             return None if column.left else RIGHT
         return {Role.DisplayRole: column.title, Role.ToolTipRole: column.tip}.get(Role(role))
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> Any:
-        option, column = self.rows[index.row()], COLUMNS[index.column()]
+        option, column = self.rows[index.row()], self._columns[index.column()]
         if role == Role.DisplayRole:
             return column.text(option)
         if role == Role.TextAlignmentRole and not column.left:

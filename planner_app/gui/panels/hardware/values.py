@@ -2,18 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import StrEnum
 
+from planner_app.core.buying.machines import Market
+from planner_app.core.buying.run import DAY, Proposal, Run, propose
+from planner_app.core.buying.run import ranked as by_cost
 from planner_app.core.hardware.catalogue import Catalogue
 from planner_app.core.hardware.device import Device, Segment
 from planner_app.core.hardware.option import Offers, Option, ShopRequest
-from planner_app.core.hardware.prices import Pay
+from planner_app.core.hardware.prices import NEW_TODAY, Accepted, Pay
 from planner_app.core.hardware.ranking import By, Filter, front, kept, key_of, one_of_each, ranked
 from planner_app.core.hardware.refusal import short_name
 from planner_app.core.measure.measurement import Measurement
 from planner_app.core.model.setup import Setup
 from planner_app.errors import DeviceError
-from planner_app.gui.choice import Choice
+from planner_app.gui.state.choice import Choice
+from planner_app.reports.signing.page import page
 
 Key = tuple[str, int]  # a device's name, and how many of it
 
@@ -25,6 +30,7 @@ class Gain(StrEnum):
     BATCH = "largest batch"
 
 
+NO_MARKET = Market()
 GAINS = {Gain.SPEED: By.SPEED, Gain.BATCH: By.BATCH}
 
 
@@ -35,6 +41,7 @@ class Limits:
     Attributes:
         most_usd: Per hour or in total, depending on how they pay.
         every_count: Every number of GPUs; otherwise the best one of each device, and those that nothing beats.
+        samples: In the training set; 0 asks about one step only.
     """
 
     pay: Pay = Pay.CLOUD
@@ -45,6 +52,19 @@ class Limits:
     gain: Gain = Gain.SPEED
     most_accumulate: int = 1
     every_count: bool = False
+    samples: int = 0
+    epochs: int = 1
+    deadline_days: float | None = None
+    runs: int = 1
+    power_usd_per_kwh: float = 0.0
+    accepted: Accepted = NEW_TODAY
+
+    def run(self) -> Run | None:
+        """The whole training; None where only one step is asked about."""
+        if not self.samples:
+            return None
+        deadline = None if self.deadline_days is None else self.deadline_days * DAY
+        return Run(self.samples, self.epochs, deadline, None, self.power_usd_per_kwh, self.runs)
 
     def filter(self) -> Filter:
         return Filter(
@@ -71,6 +91,7 @@ class Hardware:
     """Attributes:
     kept: All offers within the limits, the best first; `options` are those listed.
     reasons: A device that is not listed, and why.
+    proposals: What the whole training takes on each of `kept`; empty where it is not asked about.
     """
 
     limits: Limits = Limits()
@@ -80,6 +101,7 @@ class Hardware:
     dots: tuple[Dot, ...] = ()
     reasons: tuple[tuple[str, str], ...] = ()
     caption: str = ""
+    proposals: tuple[Proposal, ...] = ()
 
 
 def request_of(choice: Choice, limits: Limits) -> ShopRequest:
@@ -92,10 +114,17 @@ def key_of_option(option: Option) -> Key:
     return option.device.name, option.gpus
 
 
-def hardware(request: ShopRequest, offers: Offers, limits: Limits) -> Hardware:
+def hardware(
+    request: ShopRequest, offers: Offers, limits: Limits, market: Market = NO_MARKET, today: date = date.min
+) -> Hardware:
     inside = tuple(ranked(kept(offers.options, limits.filter()), limits.by, limits.pay))
     best = tuple(front(inside, GAINS[limits.gain], limits.pay))
+    run = limits.run()
+    proposals = () if run is None else propose(inside, run, market, today)
     listed = inside
+    if run is not None:
+        listed = inside = tuple(each.option for each in by_cost(proposals))
+        best = tuple(option for option in best if any(option is each for each in inside))
     if not limits.every_count:
         chosen = {id(option) for option in (*one_of_each(inside), *best)}
         listed = tuple(option for option in inside if id(option) in chosen)
@@ -106,8 +135,14 @@ def hardware(request: ShopRequest, offers: Offers, limits: Limits) -> Hardware:
         front=best,
         dots=_dots(inside, best, limits),
         reasons=_reasons(offers, inside, limits),
-        caption=_caption(request, offers, len(inside)),
+        caption=_caption(request, offers, len(inside)) if run is None else _answer(request, run, proposals),
+        proposals=proposals,
     )
+
+
+def _answer(request: ShopRequest, run: Run, proposals: Sequence[Proposal]) -> str:
+    made = page("", request, run, proposals, date.min)
+    return ". ".join((made.answer, *made.grounds)) + "."
 
 
 def _dots(options: Iterable[Option], best: Sequence[Option], limits: Limits) -> tuple[Dot, ...]:
@@ -151,7 +186,7 @@ def _caption(request: ShopRequest, offers: Offers, inside: int) -> str:
     said = f"{inside:,} of {tried:,} offers fit {batch}" if inside else f"None of {tried:,} offers fits {batch}"
     if out := len(offers.options) - inside:
         said += f"; {out:,} more do, outside your limits"
-    return f"{said}. {_untraced(offers)}Speed is a roofline estimate, what a GPU can reach at best."
+    return f"{said}. {_untraced(offers)}Speed is expected from data sheets and published trainings, not measured."
 
 
 def _untraced(offers: Offers) -> str:

@@ -47,7 +47,7 @@ class OptionsTable(QTableView):
     def show_values(self, values: Hardware, key: Key | None) -> None:
         scrolled = self.verticalScrollBar().value()
         self.blockSignals(True)
-        self.options.show_options(values.options, values.front)
+        self.options.show_options(values.options, values.front, values.proposals)
         self.blockSignals(False)
         self.setColumnHidden(STEPS, all(option.setup.accumulate == 1 for option in values.options))
         self.resizeColumnsToContents()
@@ -108,7 +108,7 @@ class HardwareView(QWidget):
         self.why.setCheckable(True)
         self.why.setToolTip("The devices that are not listed, and why")
         self.use.setToolTip("Choose the selected offer's device, GPU count and steps (Enter)")
-        self.report.setToolTip("Save a one-page HTML report for whoever approves the purchase")
+        self.report.setToolTip("Save a one-page report (HTML or PDF) for whoever approves the purchase")
         self._lay_out()
         self.set_theme(theme)
         self.show_values(Hardware(), None)
@@ -138,6 +138,7 @@ class HardwareView(QWidget):
         column.setContentsMargins(0, 4, 0, 0)
         column.setSpacing(4)
         column.addWidget(self.filters)
+        column.addWidget(self.filters.run)
         column.addWidget(split, 1)
         column.addLayout(below)
 

@@ -7,7 +7,20 @@ from pathlib import Path
 from planner_app import data
 
 FOLDER = data.FOLDER / "guide"
-ORDER = ("start", "tour", "estimate", "commands", "api", "training", "measuring", "doctor", "trouble")
+ORDER = (
+    "start",
+    "tour",
+    "estimate",
+    "commands",
+    "api",
+    "training",
+    "sharding",
+    "hardware",
+    "measuring",
+    "fleet",
+    "doctor",
+    "trouble",
+)
 KEYS = "keyboard"
 
 

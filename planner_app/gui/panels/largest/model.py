@@ -4,7 +4,7 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from planner_app.gui.look.index import Index
 from planner_app.gui.look.plain_label import plain_tip
-from planner_app.gui.panels.chart.values import gpus_text, why_less
+from planner_app.gui.panels.chart.drawn.capacity import why_less
 from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
 
 Role = Qt.ItemDataRole
@@ -43,13 +43,13 @@ class LargestModel(QAbstractTableModel):
             return None  # the other header does not know yet that the table has shrunk
         if rows:
             return str(self.values.precisions[section]) if role == Role.DisplayRole else None
-        device, gpus = self.values.columns[section]
+        device, _ = self.values.columns[section]
         if role == Role.DisplayRole:
-            return gpus_text(gpus)
+            return self.values.run(section)
         if role == Role.AccessibleTextRole:
-            return f"{place(device)}, {gpus_text(gpus)}"
+            return f"{place(device)}, {self.values.run(section)}"
         if role == Role.ToolTipRole:
-            return why_less(device)
+            return plain_tip(why_less(device))
         return None
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> object:

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject
 
-from planner_app.gui.choice import Choice, SetupChanges
-from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
+from planner_app.gui.frame.panel import Panel, Table
+from planner_app.gui.look.theme import LIGHT, Appearance
 from planner_app.gui.panels.largest.values import Cell, HeatMap, State, heat_map, questions
 from planner_app.gui.panels.largest.view import LargestView
-from planner_app.gui.session import Session
+from planner_app.gui.state.choice import Choice, SetupChanges
+from planner_app.gui.state.session import Session
 
 NO_MODEL = "Open a model to see the largest batch that fits each device."
 HEADER = "device precision gpus accumulate batch per_gpu_batch multiple_of_8_per_gpu power_of_2_per_gpu note".split()
@@ -81,11 +81,16 @@ def _written(cell: Cell, accumulate: int) -> tuple[object, ...]:
 
 def _without_batch(choice: Choice) -> Choice:
     """Everything the heat map depends on, so that it stays the same while the batch changes."""
-    setup = choice.setup
-    return replace(choice, setup=setup.with_batch(setup.gpus * setup.accumulate))
+    return replace(choice, setup=choice.setup.least())
 
 
 def make(session: Session, appearance: Appearance) -> Panel:
     view = LargestView(appearance.theme)
     presenter = LargestPresenter(session, view, appearance)
-    return Panel("Largest batch", view, picture=view.table, table=presenter.table, shortcut="Alt+4")
+
+    def figure() -> LargestView:
+        drawn = LargestView(LIGHT)
+        drawn.show_values(presenter.values, "")
+        return drawn
+
+    return Panel("Largest batch", view, picture=view.table, table=presenter.table, shortcut="Alt+4", figure=figure)

@@ -14,8 +14,9 @@ from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.hardware.shop import BFLOAT16_CAPABILITY
 from planner_app.core.model.setup import Precision, Setup, StepSetup
 from planner_app.gui.background.answers import LargestOf
-from planner_app.gui.choice import Choice
-from planner_app.gui.panels.chart.values import Solved, gpus_text
+from planner_app.gui.panels.chart.values import Solved
+from planner_app.gui.state.choice import Choice
+from planner_app.reports.run_words import gpus_text, run_reason, run_text
 
 Key = tuple[StepSetup, int]  # a step, and the limit it must fit in
 
@@ -40,6 +41,7 @@ class Cell:
         batch: The largest global batch, counting tight; `per_gpu_batch` is each GPU's share.
         sure: The largest global batch that is sure to fit; None until it is solved.
         heat: 0 for the smallest batch of all that fit, 1 for the largest.
+        xla: Whether XLA compiles the step; None until it is traced.
     """
 
     device: Device
@@ -53,6 +55,12 @@ class Cell:
     heat: float = 0.0
     chosen: bool = False
     tip: str = ""
+    xla: bool | None = None
+
+    @property
+    def run(self) -> str:
+        """On how many GPUs, and compiled by XLA or not once that is known."""
+        return gpus_text(self.gpus) if self.xla is None else run_text(self.gpus, self.xla)
 
     @property
     def text(self) -> str:
@@ -69,7 +77,7 @@ class Cell:
 
     @property
     def where(self) -> str:
-        return f"{place(self.device)}, {self.precision}, {gpus_text(self.gpus)}"
+        return f"{place(self.device)}, {self.precision}, {self.run}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,11 @@ class HeatMap:
     @property
     def columns(self) -> tuple[tuple[Device, int], ...]:
         return tuple((device, gpus) for device in self.devices for gpus in self.gpu_counts)
+
+    def run(self, column: int) -> str:
+        """How a column runs, as far as its cells know and agree."""
+        said = {row[column].run for row in self.cells if row[column].xla is not None}
+        return said.pop() if len(said) == 1 else gpus_text(self.columns[column][1])
 
 
 def place(device: Device) -> str:
@@ -141,7 +154,7 @@ def _cell(
     step, limit = line.step(device.target), allocator_limit_bytes(device)
     solved, sure = (None, None) if limit is None else largest.get((step, limit), (None, None))
     looked_at = (choice.device, choice.setup.precision, choice.setup.gpus)
-    share = line.gpus * line.accumulate
+    share = line.shares
     cell = Cell(
         device,
         line.precision,
@@ -153,8 +166,11 @@ def _cell(
         sure=sure.batch * share if sure else None,
         chosen=(device, line.precision, line.gpus) == looked_at,
     )
-    compiled = step in needs.memories and bool(needs.memories[step].points) and needs.memories[step].xla
-    return replace(cell, tip=_tip(cell, solved, share, compiled, trouble(line)))
+    memory = needs.memories.get(step)
+    if memory is not None and memory.points:
+        cell = replace(cell, xla=memory.xla)
+    why = "" if cell.xla is None else run_reason(line, cuda=device.cuda, xla=cell.xla)
+    return replace(cell, tip=_tip(cell, solved, share, why, trouble(line)))
 
 
 def _state(
@@ -175,7 +191,7 @@ def _state(
     return State.FAILED if trouble(line) else State.TRACING
 
 
-def _tip(cell: Cell, solved: LargestBatch | None, share: int, compiled: bool, trouble: str) -> str:
+def _tip(cell: Cell, solved: LargestBatch | None, share: int, why: str, trouble: str) -> str:
     lines = [cell.where]
     if cell.state is State.FITS and solved is not None:
         each = "" if share == 1 else f": {solved.batch:,} at a time on each GPU"
@@ -192,8 +208,8 @@ def _tip(cell: Cell, solved: LargestBatch | None, share: int, compiled: bool, tr
         lines.append("The step differs on this kind of device: choose the cell to trace it")
     elif cell.state is State.FAILED:
         lines.append(trouble)
-    if compiled:
-        lines.append("Compiled by XLA")
+    if why:
+        lines.append(why)
     capability = cell.device.compute_capability
     if SIXTEEN_BITS.get(cell.precision) == "bfloat16" and capability and capability < BFLOAT16_CAPABILITY:
         lines.append(f"{place(cell.device)} has no bfloat16 units: mixed_float16 is faster there")

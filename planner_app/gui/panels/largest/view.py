@@ -21,7 +21,7 @@ from planner_app.gui.panels.largest.header import Group, GroupedHeader, RowHeade
 from planner_app.gui.panels.largest.model import LargestModel
 from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
 
-WIDTH, HEIGHT = 112, 44
+LEAST_WIDTH, HEIGHT, PAD = 104, 44, 10  # pixels
 COLDEST, HOTTEST = 0.08, 0.55  # shares of the accent over the surface: text stays readable on both
 CAPTION = (
     "The largest global batch counting tight, and below it the one sure to fit. Click or press Enter to choose it."
@@ -96,7 +96,7 @@ class LargestTable(QTableView):
         self.header = GroupedHeader(self)
         self.setHorizontalHeader(self.header)
         self.header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.header.setDefaultSectionSize(WIDTH)
+        self.header.setDefaultSectionSize(LEAST_WIDTH)
         self.setVerticalHeader(RowHeader(self))
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultSectionSize(HEIGHT)
@@ -114,6 +114,7 @@ class LargestTable(QTableView):
 
     def show_values(self, values: HeatMap) -> None:
         self.cells.show_values(values)
+        self.header.setDefaultSectionSize(self._widest(values))
         count = len(values.gpu_counts)
         chosen = {cell.device for row in values.cells for cell in row if cell.chosen}
         self.header.show_groups(
@@ -122,6 +123,11 @@ class LargestTable(QTableView):
                 for number, device in enumerate(values.devices)
             ]
         )
+
+    def _widest(self, values: HeatMap) -> int:
+        """All columns are as wide as the longest text needs."""
+        texts = [text for row in values.cells for cell in row for text in (cell.text, cell.below, cell.run)]
+        return max((self.fontMetrics().horizontalAdvance(text) + 2 * PAD for text in texts), default=LEAST_WIDTH)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):

@@ -3,14 +3,18 @@
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QWidget
 
 from planner_app.core.estimate.estimate import Estimate
-from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
+from planner_app.core.model.wiring import Edge, edges
+from planner_app.gui.frame.panel import Panel, Table
+from planner_app.gui.look.theme import LIGHT, Appearance
 from planner_app.gui.panels.breakdown.values import setup_text
+from planner_app.gui.panels.layers.treemap import Treemap
 from planner_app.gui.panels.layers.values import LayersValues, layer_rows
 from planner_app.gui.panels.layers.view import LayersView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
+from planner_app.planner.opening import Opened
 
 ASKER = "layers"
 
@@ -20,6 +24,7 @@ class LayersPresenter(QObject):
         super().__init__(view)
         self._session, self._view = session, view
         self._shown: Estimate | None = None
+        self._wiring: tuple[Opened | None, tuple[Edge, ...]] = (None, ())
         self.values = LayersValues()
         signals = (session.model_changed, session.choice_changed, session.memories_changed)
         for signal in (*signals, session.answers.answered, view.shown):
@@ -64,7 +69,14 @@ class LayersPresenter(QObject):
             return self.values
         self._shown = estimate
         rows = layer_rows(estimate, session.description)
-        return LayersValues(setup_text(setup), rows, estimate.peak_bytes)
+        return LayersValues(setup_text(setup), rows, estimate.peak_bytes, edges=self._wired())
+
+    def _wired(self) -> tuple[Edge, ...]:
+        """Read once for each model."""
+        opened = self._session.opened
+        if opened is not None and self._wiring[0] is not opened:
+            self._wiring = (opened, edges(opened.checked.config))
+        return self._wiring[1]
 
     def _on_layer_changed(self) -> None:
         self._view.select(self._session.layer)
@@ -74,4 +86,16 @@ def make(session: Session, appearance: Appearance) -> Panel:
     view = LayersView(appearance.theme)
     presenter = LayersPresenter(session, view, appearance)
     area = Qt.DockWidgetArea.BottomDockWidgetArea
-    return Panel("Layers", view, area, picture=view.stack, table=presenter.table, shortcut="Alt+6")
+
+    def figure() -> QWidget:
+        if view.table_button.isChecked():
+            drawn = LayersView(LIGHT)
+            drawn.show_for_paper(presenter.values)
+            return drawn
+        treemap = Treemap(LIGHT)
+        treemap.show_rows(presenter.values.rows)
+        return treemap
+
+    return Panel(
+        "Layers", view, area, view.stack, presenter.table, shortcut="Alt+6", find=view.start_search, figure=figure
+    )

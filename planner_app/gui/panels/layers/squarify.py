@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A layer, or a nested model around others: then `row` is None."""
+    """A layer, or a block or nested model around others: then `row` is None."""
 
     name: str
     box: Box
@@ -49,16 +49,22 @@ def squarify(sizes: Sequence[float], box: Box) -> list[Box]:
 
 
 def tiles(rows: Sequence[LayerRow], box: Box) -> list[Tile]:
-    """All layers that use memory, inside their nested models; outer ones come first."""
+    """All layers that use memory, inside their blocks and nested models; outer ones come first."""
     root = _Group("", [], {})
     for row in rows:
         if row.peak_bytes > 0:
             group = root
-            *outer, _ = row.path.split("/")
-            for name in outer:
+            for name in _around(row):
                 group = group.groups.setdefault(name, _Group(name, [], {}))
             group.rows.append(row)
     return list(_laid_out(root, box, 0))
+
+
+def _around(row: LayerRow) -> list[str]:
+    """The names of the models it is nested in, and of its block."""
+    *outer, _ = row.path.split("/")
+    block = row.block.rpartition("/")[2]
+    return [*outer, block] if block and not (outer and row.block.endswith(outer[-1])) else outer
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ def _laid_out(group: _Group, box: Box, depth: int) -> Iterator[Tile]:
     boxes = squarify([_size(part) for part in parts], box) if box.width > 0 and box.height > 0 else []
     for part, place in zip(parts, boxes, strict=False):
         if isinstance(part, LayerRow):
-            yield Tile(part.name.rpartition("/")[2], place, depth, part, part.peak_bytes)
+            yield Tile(part.short.rpartition("/")[2], place, depth, part, part.peak_bytes)
         else:
             yield Tile(part.name, place, depth, None, part.size_bytes)
             yield from _laid_out(part, inside(place), depth + 1)

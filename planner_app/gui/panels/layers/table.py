@@ -45,17 +45,18 @@ class Column:
 
 
 COLUMNS = (
-    Column("Layer", "name", 220),
-    Column("Class", "class_name", 150),
-    Column("Output", "shape", 120, "The shape of its output, per sample."),
-    Column("Parameters", "params", 95),
-    Column("Weights", "weights_bytes", 90, "Its variables, trained or not."),
-    Column("Gradients", "gradients_bytes", 90, "Of its trained weights; not all of them need exist at the peak."),
-    Column("Optimizer", "optimizer_bytes", 90, "What the optimizer keeps for it from step to step."),
-    Column("Activations kept", "activation_bytes", 120, "Results of its forward pass that still exist at the peak."),
-    Column("At the peak", "peak_bytes", 100, "All its memory at the peak. The sum over all rows is the peak."),
-    Column("Share", "share", 90, "Of the peak."),
+    Column("Layer", "name", 170),
+    Column("At the peak", "peak_bytes", 92, "All its memory at the peak. The sum over all rows is the peak."),
+    Column("Share", "share", 70, "Of the peak."),
+    Column("Activations kept", "activation_bytes", 112, "Results of its forward pass that still exist at the peak."),
+    Column("Weights", "weights_bytes", 72, "Its variables, trained or not."),
+    Column("Gradients", "gradients_bytes", 74, "Of its trained weights; not all of them need exist at the peak."),
+    Column("Optimizer", "optimizer_bytes", 74, "What the optimizer keeps for it from step to step."),
+    Column("Parameters", "params", 84),
+    Column("Class", "class_name", 110),
+    Column("Output", "shape", 90, "The shape of its output, per sample."),
 )
+PEAK, SHARE = 1, 2
 
 
 class LayerModel(QAbstractTableModel):

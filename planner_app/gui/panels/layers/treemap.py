@@ -1,4 +1,4 @@
-"""The treemap: every layer's share of the peak as an area, nested models around their layers."""
+"""The treemap: every layer's share of the peak as area and colour, blocks and nested models around their layers."""
 
 from collections.abc import Sequence
 
@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from planner_app.gui.look.bars import percent
+from planner_app.gui.look.ramp import ink, ramp
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.squarify import LEAST_GROUP, Box, Tile, tiles
 from planner_app.gui.panels.layers.values import NO_LAYER_MEANING, LayerRow
@@ -24,7 +25,6 @@ from planner_app.units import format_bytes
 
 LEAST_TEXT = (34, 15)  # the smallest tile with a name, in pixels
 FADED = 0.22  # opacity of layers that the filter excludes
-LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
 
 
 class Treemap(QWidget):
@@ -97,31 +97,31 @@ class Treemap(QWidget):
         painter.drawRect(room.adjusted(0.5, 0.5, -0.5, -0.5))
         if min(room.width(), room.height()) >= LEAST_GROUP:
             painter.setPen(QColor(self._theme.muted))
-            self._write(painter, room.adjusted(4, 0, -4, 0), f"{tile.name}  {format_bytes(tile.size_bytes)}")
+            inner, whole = room.adjusted(4, 0, -4, 0), f"{tile.name}  {format_bytes(tile.size_bytes)}"
+            self._write(painter, inner, whole if _width(painter, whole) <= inner.width() else tile.name)
 
     def _paint_layer(self, painter: QPainter, tile: Tile, row: LayerRow) -> None:
-        room, colour = _rect(tile.box), QColor(self._theme.term(row.main_term))
+        room, colour = _rect(tile.box), self._colour(row)
         matches = row.matches(self._filter)
         if not matches:
             colour.setAlphaF(FADED)
         painter.fillRect(room.adjusted(0.5, 0.5, -0.5, -0.5), colour)
         if room.width() >= LEAST_TEXT[0] and room.height() >= LEAST_TEXT[1]:
-            painter.setPen(QColor(self._ink(colour) if matches else self._theme.muted))
+            painter.setPen(ink(self._theme, colour) if matches else QColor(self._theme.muted))
             self._write(painter, room.adjusted(5, 3, -3, 0), tile.name)
             size = format_bytes(row.peak_bytes)
             roomy = room.height() >= 2 * LEAST_TEXT[1] + 6 and room.width() >= _width(painter, size) + 8
             if roomy:
                 self._write(painter, room.adjusted(5, 17, -3, 0), size)
 
-    def _write(self, painter: QPainter, room: QRectF, text: str) -> None:
-        """Names of layers differ at both ends."""
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, int(room.width()))
-        painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop), shown)
+    def _colour(self, row: LayerRow) -> QColor:
+        most = max((each.peak_bytes for each in self._rows if each.path), default=0)
+        return ramp(self._theme, row.peak_bytes / most) if row.path and most else QColor(self._theme.grid)
 
-    def _ink(self, colour: QColor) -> str:
-        """The one of the theme's two extreme colours that is readable on a colour."""
-        inks = (self._theme.text, self._theme.surface)
-        return max(inks, key=lambda ink: abs(_luminance(QColor(ink)) - _luminance(colour)))
+    def _write(self, painter: QPainter, room: QRectF, text: str) -> None:
+        """All of it or nothing: a name that is cut in the middle names nothing."""
+        if painter.fontMetrics().horizontalAdvance(text) <= room.width():
+            painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop), text)
 
     # User input
 
@@ -178,8 +178,3 @@ def _rect(box: Box) -> QRectF:
 
 def _width(painter: QPainter, text: str) -> int:
     return painter.fontMetrics().horizontalAdvance(text)
-
-
-def _luminance(colour: QColor) -> float:
-    parts = (colour.redF(), colour.greenF(), colour.blueF())
-    return sum(part * weight for part, weight in zip(parts, LUMINANCE, strict=True))

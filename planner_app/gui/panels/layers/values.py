@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from planner_app.core.estimate.breakdown import Term
 from planner_app.core.estimate.estimate import Estimate, LayerMemory
 from planner_app.core.model.description import Layer, ModelDescription
+from planner_app.gui.panels.layers.blocks import blocks, short_name
 
 NO_LAYER = "(no layer)"
 NO_LAYER_MEANING = "Inputs, constants, losses and metrics, the allocator's overhead: what belongs to no layer."
@@ -19,6 +20,7 @@ class LayerRow:
     activation_bytes: Results of its forward pass that are kept at the peak.
     peak_bytes: All its memory at the peak; the sum over all rows is the peak.
     share: Of the peak.
+    block: The block it belongs to; "" for none.
     """
 
     path: str
@@ -31,6 +33,12 @@ class LayerRow:
     activation_bytes: int
     peak_bytes: int
     share: float
+    block: str = ""
+
+    @property
+    def short(self) -> str:
+        """Its name inside its block."""
+        return short_name(self.path, self.block) if self.path else NO_LAYER
 
     @property
     def name(self) -> str:
@@ -60,28 +68,33 @@ class LayersValues:
     """Attributes:
     title: The setup shown.
     note: What is being waited for, or went wrong.
+    edges: Which layer's result goes into which; empty if that is not known.
     """
 
     title: str = ""
     rows: tuple[LayerRow, ...] = ()
     peak_bytes: int = 0
     note: str = ""
+    edges: tuple[tuple[str, str], ...] = ()
 
 
-SUMMED = tuple(field.name for field in fields(LayerRow) if field.name not in ("path", "class_name", "shape"))
+SUMMED = tuple(field.name for field in fields(LayerRow) if field.name not in ("path", "class_name", "shape", "block"))
 
 
 def layer_rows(estimate: Estimate, description: ModelDescription) -> tuple[LayerRow, ...]:
     """In the model's order; what belongs to no layer is last."""
     known = {layer.path: layer for layer in description.layers}
-    return tuple(_row(each, known.get(each.name), estimate.peak_bytes) for each in estimate.layers)
+    block_of = blocks([each.name for each in estimate.layers if each.name])
+    return tuple(
+        _row(each, known.get(each.name), estimate.peak_bytes, block_of.get(each.name, "")) for each in estimate.layers
+    )
 
 
 def totals(rows: tuple[LayerRow, ...]) -> dict[str, int | float]:
     return {name: sum(getattr(row, name) for row in rows) for name in SUMMED}
 
 
-def _row(memory: LayerMemory, layer: Layer | None, peak_bytes: int) -> LayerRow:
+def _row(memory: LayerMemory, layer: Layer | None, peak_bytes: int, block: str) -> LayerRow:
     return LayerRow(
         path=memory.name,
         class_name=memory.class_name or (layer.class_name if layer else ""),
@@ -93,6 +106,7 @@ def _row(memory: LayerMemory, layer: Layer | None, peak_bytes: int) -> LayerRow:
         activation_bytes=memory.activation_bytes,
         peak_bytes=memory.peak_bytes,
         share=memory.peak_bytes / peak_bytes if peak_bytes else 0.0,
+        block=block,
     )
 
 

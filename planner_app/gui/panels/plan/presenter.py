@@ -15,12 +15,12 @@ from planner_app.errors import PlannerError
 from planner_app.files.host import available_bytes
 from planner_app.files.plans import read_plan, write_plan
 from planner_app.foreign_text import for_file_name
-from planner_app.gui.choice import Choice
+from planner_app.gui.frame.panel import Panel, Table
 from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
 from planner_app.gui.panels.plan.values import PlanOf, PlanValues, opened_choice, request_of, rung_rows
 from planner_app.gui.panels.plan.view import PlanView
-from planner_app.gui.session import Session
+from planner_app.gui.state.choice import Choice
+from planner_app.gui.state.session import Session
 
 ASKER = "plan"
 ENDING = ".plan.json"

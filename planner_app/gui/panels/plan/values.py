@@ -11,7 +11,7 @@ from planner_app.core.plan.plan import DeviceKind, Entry, Plan
 from planner_app.core.replay.memory import Memory
 from planner_app.errors import DeviceError, PlannerError
 from planner_app.files.devices.catalogue import find_device
-from planner_app.gui.choice import Choice
+from planner_app.gui.state.choice import Choice
 from planner_app.planner.plan import now, versions
 from planner_app.units import format_bytes
 

@@ -64,7 +64,8 @@ class PlanView(QWidget):
         self.every.setToolTip(
             "For a queue with several kinds of GPUs: the script uses the entry of the GPU it runs on."
         )
-        self.sure = QCheckBox("only what is sure to fit: tight does not count")
+        self.sure = QCheckBox("only what is sure to fit")
+        self.sure.setToolTip("A rung that is tight does not count.")
         self.save, self.copy = QPushButton("&Save the plan …"), QPushButton("Copy the s&cript")
         self.open = QPushButton("&Open a plan …")
         self.copy.setToolTip("Copy a complete training script that follows this plan")

@@ -17,7 +17,7 @@ def plan_html(values: PlanValues, theme: Theme) -> str:
     if plan.warnings:
         parts.append(points(plan.warnings))
     parts += [heading("Training", theme), facts(_training(plan), theme)]
-    parts.append(heading("Set before TensorFlow starts", theme))
+    parts.append(heading(f"Set before {plan.devices[0].backend.label} starts", theme))
     for entry in plan.devices:
         title = f" on {entry.device.name}" if len(plan.devices) > 1 else ""
         parts.append(facts([(f"{name}{title}", value) for name, value in entry.environment.items()], theme))
@@ -32,7 +32,7 @@ def _heading(entry: Entry) -> str:
     peak = format_bytes(first.peak.expected_bytes)
     low, high = format_bytes(first.peak.low_bytes), format_bytes(first.peak.high_bytes)
     capacity = entry.device.capacity_bytes
-    room = "" if capacity is None else f" of the {format_bytes(capacity)} that TensorFlow gets"
+    room = "" if capacity is None else f" of the {format_bytes(capacity)} that {entry.backend.label} gets"
     return f"{gpus}{entry.device.name}: {peak} expected at the peak ({low} to {high}){room}"
 
 
@@ -56,6 +56,8 @@ def _training(plan: Plan) -> list[tuple[str, str]]:
         ("model", f"{plan.model.file}, {plan.model.parameters:,} trained parameters"),
         ("optimizer", training.optimizer.name + (f" ({options})" if options else "")),
         ("loss", training.loss or "the model's own"),
+        ("LoRA", training.lora),
+        ("quantised", training.quantize),
         ("frozen", ", ".join(training.freeze)),
         ("rematerialised", training.remat),
         ("input sizes", "; ".join(f"{name} {' x '.join(map(str, size))}" for name, size in training.sizes.items())),

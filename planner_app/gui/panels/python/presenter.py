@@ -10,7 +10,7 @@ from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.background.task import Task
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.python.view import PythonView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 from planner_app.jobs import interpreter as python
 from planner_app.jobs.interpreter import Python
 

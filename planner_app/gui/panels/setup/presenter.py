@@ -5,16 +5,18 @@ from dataclasses import replace
 from typing import Unpack
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QPalette
 
-from planner_app.core.model.setup import Precision, parse_optimizer
+from planner_app.core.model.setup import OWN, Jit, Precision, parse_optimizer
 from planner_app.errors import PlannerError
-from planner_app.gui.choice import Choice, SetupChanges
+from planner_app.files.layouts import layout_named
+from planner_app.gui.frame.panel import Panel
+from planner_app.gui.look.paper import tint
 from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel
+from planner_app.gui.panels.setup.backend import with_mesh
 from planner_app.gui.panels.setup.values import parse_counts, parse_patterns, parse_sizes, remat_of, setup_values
 from planner_app.gui.panels.setup.view import SetupView
-from planner_app.gui.session import Session
+from planner_app.gui.state.choice import Choice, SetupChanges
+from planner_app.gui.state.session import Session
 
 
 class SetupPresenter(QObject):
@@ -45,6 +47,14 @@ class SetupPresenter(QObject):
         view.jit_changed.connect(lambda jit: set_up(jit=jit))
         view.loss_changed.connect(lambda text: set_up(loss=text.strip()))
         view.freeze_changed.connect(lambda text: set_up(freeze=parse_patterns(text)))
+        view.lora_changed.connect(lambda text: set_up(lora=text))
+        view.quantize_changed.connect(lambda mode: set_up(quantize=mode))
+        view.backend.backend_changed.connect(lambda backend: self._choose(lambda choice: choice.on_backend(backend)))
+        view.backend.mesh_changed.connect(lambda text: self._choose(lambda choice: with_mesh(choice, text)))
+        view.backend.layout_changed.connect(
+            lambda text: self._choose(lambda choice: choice.with_setup(layout=layout_named(text)))
+        )
+        view.own_clicked.connect(lambda: set_up(optimizer=OWN, loss="", jit=Jit.AUTO))
         view.optimizer_changed.connect(self._on_optimizer_changed)
         view.remat_changed.connect(self._on_remat_changed)
         view.size_changed.connect(self._on_size_changed)
@@ -77,9 +87,8 @@ class SetupPresenter(QObject):
         self._choose(lambda choice: replace(choice, gpu_counts=parse_counts(text)))
 
     def _paint(self) -> None:
-        palette = self._view.trouble.palette()
-        palette.setColor(QPalette.ColorRole.WindowText, self._appearance.theme.bad)
-        self._view.trouble.setPalette(palette)
+        tint(self._view.trouble, self._appearance.theme.bad)
+        tint(self._view.assumed, self._appearance.theme.warn)
 
 
 def make(session: Session, appearance: Appearance) -> Panel:

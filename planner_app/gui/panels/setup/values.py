@@ -1,14 +1,18 @@
 """The setup panel as plain values: what its fields show, and how their text is read."""
 
 from dataclasses import dataclass
+from math import prod
 
 from planner_app.core.model.choices import REMAT_WITH_ARGUMENT
 from planner_app.core.model.description import ModelDescription, TensorShape
-from planner_app.core.model.setup import Jit, Precision, Setup
+from planner_app.core.model.setup import OWN, Backend, Jit, Precision, Setup
 from planner_app.core.replay.memory import Memory
 from planner_app.errors import SetupError
-from planner_app.gui.choice import Choice
+from planner_app.gui.panels.setup.backend import ON_TENSORFLOW, BackendValues
+from planner_app.gui.state.choice import Choice
+from planner_app.units import count_of, format_bytes
 
+SPARSE = "sparse_categorical_crossentropy"
 Sizes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
@@ -43,6 +47,12 @@ class SetupValues:
     remat_argument: str = ""
     loss: str = ""
     saved_loss: str = ""
+    assumed: str = ""
+    offers_sparse: bool = False
+    differs_from_own: bool = False
+    lora: str = ""
+    quantize: str = ""
+    backend: BackendValues = ON_TENSORFLOW
     inputs: tuple[InputField, ...] = ()
     precisions: tuple[Precision, ...] = ()
     gpu_counts: tuple[int, ...] = ()
@@ -70,6 +80,12 @@ def setup_values(choice: Choice, description: ModelDescription | None, memory: M
         remat_argument=argument,
         loss=setup.loss,
         saved_loss=(description.loss or "") if description else "",
+        assumed=assumed_text(setup, description) if description else "",
+        offers_sparse=description is not None and loss_is_assumed(setup, description) and _has_classes(description),
+        differs_from_own=(setup.optimizer, setup.loss, setup.jit) != (OWN, "", Jit.AUTO),
+        lora=setup.lora,
+        quantize=setup.quantize,
+        backend=BackendValues(setup.backend, str(setup.mesh), str(setup.layout)),
         inputs=tuple(_input_field(each, dict(setup.sizes)) for each in description.inputs) if description else (),
         precisions=choice.precisions,
         gpu_counts=choice.gpu_counts,
@@ -77,8 +93,41 @@ def setup_values(choice: Choice, description: ModelDescription | None, memory: M
     )
 
 
+def loss_is_assumed(setup: Setup, description: ModelDescription) -> bool:
+    """The file names no loss, and neither does the user."""
+    return not setup.loss and not description.loss
+
+
+def assumed_text(setup: Setup, description: ModelDescription) -> str:
+    """What is assumed, and what it costs; empty if nothing is."""
+    if not loss_is_assumed(setup, description):
+        return ""
+    said = "Assumed: mean squared error. The file was saved without a loss."
+    size = targets_bytes(setup, description)
+    if not size:
+        return said
+    return f"{said} Its targets have the shape of the output: {format_bytes(size)} at this batch."
+
+
+def targets_bytes(setup: Setup, description: ModelDescription) -> int:
+    """Of targets shaped like the outputs, in float32; 0 if a size is unknown."""
+    sizes = [output.shape[1:] for output in description.outputs]
+    if not all(isinstance(size, int) for shape in sizes for size in shape):
+        return 0
+    return sum(4 * prod(int(size) for size in shape) for shape in sizes) * setup.per_gpu_batch
+
+
+def _has_classes(description: ModelDescription) -> bool:
+    """Whether a number could stand for the last dimension of every output."""
+    return all(isinstance(last := output.shape[-1], int) and last > 1 for output in description.outputs)
+
+
 def each_text(setup: Setup) -> str:
     """How a batch is divided."""
+    if setup.backend is Backend.JAX and setup.mesh.model > 1:
+        steps = f" in {setup.accumulate} steps" if setup.accumulate > 1 else ""
+        cut = "the whole batch" if setup.replicas == 1 else f"{setup.replicas} shares of the batch"
+        return f"{setup.per_gpu_batch:,} at a time: {cut}{steps}, each on {setup.mesh.model} GPUs."
     if setup.gpus == 1 and setup.accumulate == 1:
         return "The whole batch at once, on one GPU."
     shares = []
@@ -92,6 +141,8 @@ def each_text(setup: Setup) -> str:
 def jit_text(choice: Choice, memory: Memory | None) -> str:
     setup = choice.setup
     wanted = setup.uses_xla(choice.device.cuda)
+    if setup.backend is Backend.JAX:
+        return "On JAX every step is compiled by XLA."
     if memory is not None and memory.points and wanted and not memory.xla:
         return "Off: a layer of this model does not allow XLA."
     if setup.jit is not Jit.AUTO:
@@ -119,7 +170,7 @@ def parse_patterns(text: str) -> tuple[str, ...]:
 def parse_counts(text: str) -> tuple[int, ...]:
     """`1, 2, 4`."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() and 0 < int(part) <= 4096 for part in parts):
+    if not parts or not all(0 < count_of(part) <= 4096 for part in parts):
         raise SetupError(f'"{text}" is not a list of GPU counts: expected numbers, as in 1, 2, 4.')
     return tuple(sorted({int(part) for part in parts}))
 
@@ -130,7 +181,7 @@ def parse_sizes(sizes: Sizes, name: str, text: str) -> Sizes:
     parts = [part.strip() for part in text.replace("x", ",").split(",") if part.strip()]
     if not parts:
         return others
-    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+    if not all(map(count_of, parts)):
         raise SetupError(f'sizes of input {name}: expected numbers without the batch, as in 224, 224, 3, got "{text}".')
     return (*others, (name, tuple(map(int, parts))))
 

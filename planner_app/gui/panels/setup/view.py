@@ -1,33 +1,30 @@
 """The fields of the setup panel."""
 
-from typing import TypeVar
-
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QCompleter,
     QFormLayout,
     QFrame,
     QGridLayout,
     QLabel,
     QLineEdit,
+    QPushButton,
     QScrollArea,
-    QSizePolicy,
     QSlider,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 from planner_app.core.estimate.curve import anchors
 from planner_app.core.model.choices import LOSSES, OPTIMIZERS, REMAT_MODES, REMAT_WITH_ARGUMENT
-from planner_app.core.model.setup import OWN, Jit, Precision
+from planner_app.core.model.setup import OWN, QUANTIZATIONS, Backend, Jit, Precision
 from planner_app.gui.look.layouts import clear
 from planner_app.gui.look.plain_label import PlainLabel
-from planner_app.gui.panels.setup.values import SetupValues
+from planner_app.gui.panels.setup.backend import BackendFields
+from planner_app.gui.panels.setup.fields import combo, edit, line_of, note, spin
+from planner_app.gui.panels.setup.values import SPARSE, SetupValues
 
-Field = TypeVar("Field", bound=QWidget)
 WITH_OPTIONS = ("sgd:momentum=0.9",)  # an example of how to write options
 SLIDER = anchors(1 << 17)
 REMAT_NAMES = {"": "none", **{mode: mode.replace("_", " ") for mode in REMAT_MODES}} | {
@@ -52,6 +49,9 @@ class SetupView(QScrollArea):
     size_changed = Signal(str, str)  # input, sizes
     precisions_changed = Signal(tuple)
     gpu_counts_changed = Signal(str)
+    lora_changed = Signal(str)
+    quantize_changed = Signal(str)
+    own_clicked = Signal()  # restore what the model was compiled with
     settled = Signal()
 
     def __init__(self) -> None:
@@ -69,6 +69,9 @@ class SetupView(QScrollArea):
         self._form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.DontWrapRows)
         self._form.setVerticalSpacing(7)
         self._add_batch()
+        self.backend = BackendFields()
+        for label, field in self.backend.rows:
+            self._form.addRow(label, field)
         self._add_training()
         self._add_memory()
         self._inputs = QVBoxLayout()
@@ -81,11 +84,11 @@ class SetupView(QScrollArea):
     # The fields
 
     def _add_batch(self) -> None:
-        self.batch = _spin("Global batch: samples per update, over all GPUs and steps", 1, 1 << 24)
+        self.batch = spin("Global batch: samples per update, over all GPUs and steps", 1, 1 << 24)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName("Global batch")
         self.slider.setRange(0, len(SLIDER) - 1)
-        self.each = _note()
+        self.each = note()
         self.batch.valueChanged.connect(self.batch_changed)
         self.batch.editingFinished.connect(self.settled)
         self.slider.valueChanged.connect(lambda place: self.batch_changed.emit(SLIDER[place]))
@@ -95,42 +98,57 @@ class SetupView(QScrollArea):
         self._form.addRow(self.each)
 
     def _add_training(self) -> None:
-        self.precision = _combo("Precision: the Keras dtype policy", [str(each) for each in Precision])
-        self.gpus = _spin("Identical GPUs, each with a copy of the model", 1, 4096)
-        self.accumulate = _spin("Steps over which gradients are accumulated before an update", 1, 1 << 16)
-        self.optimizer = _combo(
+        self.precision = combo("Precision: the Keras dtype policy", [str(each) for each in Precision])
+        self.gpus = spin("Identical GPUs, each with a copy of the model", 1, 4096)
+        self.accumulate = spin("Steps over which gradients are accumulated before an update", 1, 1 << 16)
+        self.optimizer = combo(
             "Optimizer, with options as in sgd:momentum=0.9", [str(OWN), *OPTIMIZERS, *WITH_OPTIONS], editable=True
         )
-        self.loss = _combo("Keras loss", ["", *LOSSES], editable=True)
+        self.loss = combo("Keras loss", ["", *LOSSES], editable=True)
         self.precision.activated.connect(lambda: self.precision_changed.emit(Precision(self.precision.currentText())))
         self.gpus.valueChanged.connect(self.gpus_changed)
         self.accumulate.valueChanged.connect(self.accumulate_changed)
         for field, tell in ((self.optimizer, self._tell_optimizer), (self.loss, self._tell_loss)):
             field.activated.connect(tell)
-            _line_of(field).editingFinished.connect(tell)
+            line_of(field).editingFinished.connect(tell)
         self._row("&Precision", self.precision)
         self._row("&GPUs", self.gpus)
         self._row("&Accumulate", self.accumulate)
         self._row("&Optimizer", self.optimizer)
+        self.assumed = PlainLabel(wordWrap=True)
+        self.sparse = QPushButton("&Use a sparse loss")
+        self.sparse.setToolTip("Targets are then one number a sample instead of one a class")
+        self.sparse.clicked.connect(lambda: self.loss_changed.emit(SPARSE))
+        self.own = QPushButton("&Restore the model's own")
+        self.own.setToolTip("The optimizer, loss and XLA setting that the model was compiled with")
+        self.own.clicked.connect(self.own_clicked)
         self._row("Lo&ss", self.loss)
+        for widget in (self.assumed, self.sparse, self.own):
+            self._form.addRow(widget)
 
     def _add_memory(self) -> None:
-        self.jit = _combo("XLA: whether the step is compiled", list(JIT_NAMES.values()))
-        self.jit_note = _note()
-        self.freeze = _edit("Layers to freeze, by name or pattern", "block1_*, stem")
-        self.remat = _combo("What to recompute in the backward pass instead of keeping it", [])
+        self.jit = combo("XLA: whether the step is compiled", list(JIT_NAMES.values()))
+        self.jit_note = note()
+        self.freeze = edit("Layers to freeze, by name or pattern", "block1_*, stem")
+        self.remat = combo("What to recompute in the backward pass instead of keeping it", [])
         for mode, text in REMAT_NAMES.items():
             self.remat.addItem(text, mode)
-        self.remat_argument = _edit("Elements, or layers joined by +", "")
+        self.remat_argument = edit("Elements, or layers joined by +", "")
         self.jit.activated.connect(lambda place: self.jit_changed.emit(list(JIT_NAMES)[place]))
         self.freeze.editingFinished.connect(self._tell_freeze)
         self.remat.activated.connect(self._on_remat_activated)
         self.remat_argument.editingFinished.connect(lambda: self._tell_remat(self.remat_argument.text()))
         self._row("&XLA", self.jit)
         self._form.addRow(self.jit_note)
-        self._row("&Frozen", self.freeze)
+        self.lora = edit("Low-rank adapters: their rank, and which layers get them", "8, or 8:*query*")
+        self.quantize = combo("Weights in fewer bits", ["none", *QUANTIZATIONS])
+        self.lora.editingFinished.connect(self._tell_lora)
+        self.quantize.activated.connect(lambda place: self.quantize_changed.emit(("", *QUANTIZATIONS)[place]))
+        self._row("Fro&zen", self.freeze)
         self._row("Re&mat", self.remat)
         self._form.addRow(self.remat_argument)
+        self._row("&LoRA", self.lora)
+        self._row("&Quantize", self.quantize)
 
     def _add_lines(self) -> None:
         self.lines: dict[Precision, QCheckBox] = {}
@@ -141,7 +159,7 @@ class SetupView(QScrollArea):
             box.setAccessibleName(f"Draw the lines of {precision}")
             box.clicked.connect(self._on_lines_clicked)
             grid.addWidget(box, number // 2, number % 2)
-        self.counts = _edit("GPU counts on the chart", "1, 2, 4")
+        self.counts = edit("GPU counts on the chart", "1, 2, 4")
         self.counts.editingFinished.connect(self._tell_counts)
         heading = QLabel("Lines on the chart")
         heading.setContentsMargins(0, 8, 0, 0)
@@ -161,23 +179,31 @@ class SetupView(QScrollArea):
         if values == before and self._drawn:
             return
         fields = (self.batch, self.slider, self.precision, self.gpus, self.accumulate, self.optimizer, self.jit)
-        blockers = [QSignalBlocker(field) for field in (*fields, self.loss, self.remat)]
+        blockers = [QSignalBlocker(field) for field in (*fields, self.loss, self.remat, self.quantize)]
         self.batch.setValue(values.batch)
         if SLIDER[self.slider.value()] != values.batch:
             self.slider.setValue(sum(anchor < values.batch for anchor in SLIDER))
         self.each.setText(values.each)
+        self.backend.show_values(values.backend)
         self.precision.setCurrentText(str(values.precision))
         self.gpus.setValue(values.gpus)
         self.accumulate.setValue(values.accumulate)
         self.optimizer.setCurrentText(values.optimizer)
         self.jit.setCurrentText(JIT_NAMES[values.jit])
+        self.jit.setEnabled(values.backend.backend is Backend.TENSORFLOW)
         self.jit_note.setText(values.jit_note)
         self.freeze.setText(values.freeze)
         self.remat.setCurrentIndex(self.remat.findData(values.remat_mode))  # -1, no selection, for an unknown mode
         self.remat_argument.setText(values.remat_argument)
         self.remat_argument.setVisible(bool(values.remat_argument) or self._remat_mode() in REMAT_WITH_ARGUMENT)
         self.loss.setCurrentText(values.loss)
-        _line_of(self.loss).setPlaceholderText(values.saved_loss or "mean_squared_error")
+        line_of(self.loss).setPlaceholderText(values.saved_loss or "mean_squared_error")
+        self.assumed.setText(values.assumed)
+        self.assumed.setVisible(bool(values.assumed))
+        self.sparse.setVisible(values.offers_sparse)
+        self.own.setVisible(values.differs_from_own)
+        self.lora.setText(values.lora)
+        self.quantize.setCurrentText(values.quantize or "none")
         for precision, box in self.lines.items():
             box.setChecked(precision in values.precisions)
             box.setEnabled(precision is not values.precision)
@@ -198,8 +224,8 @@ class SetupView(QScrollArea):
             clear(self._inputs)
             self._input_fields.clear()
             for each in values.inputs:
-                label = _note(f"Input {each.name}: {each.shape}")
-                field = _edit(f"Size of input {each.name} without the batch", "as in the file")
+                label = note(f"Input {each.name}: {each.shape}")
+                field = edit(f"Size of input {each.name} without the batch", "as in the file")
                 field.editingFinished.connect(lambda name=each.name: self._tell_size(name))
                 self._inputs.addWidget(label)
                 self._inputs.addWidget(field)
@@ -222,6 +248,10 @@ class SetupView(QScrollArea):
     def _tell_freeze(self) -> None:
         if self.freeze.text() != self._values.freeze:
             self.freeze_changed.emit(self.freeze.text())
+
+    def _tell_lora(self) -> None:
+        if self.lora.text() != self._values.lora:
+            self.lora_changed.emit(self.lora.text().strip())
 
     def _tell_remat(self, argument: str) -> None:
         mode = self._remat_mode()
@@ -254,47 +284,3 @@ class SetupView(QScrollArea):
 
     def _on_lines_clicked(self) -> None:
         self.precisions_changed.emit(tuple(p for p, box in self.lines.items() if box.isChecked()))
-
-
-def _spin(name: str, low: int, high: int) -> QSpinBox:
-    field = QSpinBox()
-    field.setRange(low, high)
-    field.setGroupSeparatorShown(True)
-    field.setKeyboardTracking(False)
-    return _named(field, name)
-
-
-def _combo(name: str, items: list[str], *, editable: bool = False) -> QComboBox:
-    field = QComboBox()
-    field.addItems(items)
-    field.setEditable(editable)
-    field.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-    field.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-    return _named(field, name)
-
-
-def _edit(name: str, placeholder: str) -> QLineEdit:
-    field = QLineEdit()
-    field.setPlaceholderText(placeholder)
-    return _named(field, name)
-
-
-def _line_of(field: QComboBox) -> QLineEdit:
-    """The line edit of an editable combo box."""
-    line = field.lineEdit()
-    assert line is not None
-    return line
-
-
-def _note(text: str = "") -> QLabel:
-    label = PlainLabel(text)
-    label.setWordWrap(True)
-    label.setEnabled(False)  # the muted colour of the palette
-    return label
-
-
-def _named(field: Field, name: str) -> Field:
-    field.setAccessibleName(name)
-    field.setToolTip(name)
-    return field

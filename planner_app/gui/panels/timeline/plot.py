@@ -2,11 +2,12 @@
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from planner_app.gui.look.areas import Areas, paint_frame, plain_plot
+from planner_app.gui.look.areas import Areas, paint_frame, plain_plot, show_axes
+from planner_app.gui.look.pens import pen
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.card import Card, CardRow, CardValues
 from planner_app.gui.panels.timeline.values import Course, Line, TimelineValues
@@ -15,6 +16,7 @@ from planner_app.units import format_bytes
 GIB, MIB = 1 << 30, 1 << 20
 ABOVE = 1.2  # of the peak: room for the names of the phases
 LARGEST_TERMS = 4  # on the card
+LATE = 0.94  # of the step: a name to the right of a border there would be cut
 LONGEST_NAME = 32
 
 
@@ -63,12 +65,12 @@ class TimelinePlot(QWidget):
         paint_frame(self.plot, theme)
         faint = QColor(theme.accent)
         faint.setAlphaF(0.35)
-        self._layer.setPen(pg.mkPen(theme.accent, width=2))
+        self._layer.setPen(pen(theme.accent, 2.0, on=self.plot))
         self._layer.setBrush(faint)
         self._layer.setFillLevel(0.0)
-        self._measured.setPen(pg.mkPen(theme.text, width=1.4))
-        self._cross.setPen(pg.mkPen(theme.text, width=1, style=Qt.PenStyle.DashLine))
-        self._peak_line.setPen(pg.mkPen(theme.bad, width=1.2, style=Qt.PenStyle.DotLine))
+        self._measured.setPen(pen(theme.text, 1.4, on=self.plot))
+        self._cross.setPen(pen(theme.text, 1.0, Qt.PenStyle.DashLine, on=self.plot))
+        self._peak_line.setPen(pen(theme.bad, 1.2, Qt.PenStyle.DotLine, on=self.plot))
         self._draw_course()
         self._draw_line(self._layer, self._values.layer)
         self._draw_line(self._measured, self._values.measured)
@@ -86,6 +88,7 @@ class TimelinePlot(QWidget):
             self.plot.removeItem(item)
         self._borders = []
         course = self._values.course
+        show_axes(self.plot, course is not None)
         self._peak.setVisible(course is not None)
         self._peak_line.setVisible(course is not None)
         if course is None:
@@ -104,19 +107,20 @@ class TimelinePlot(QWidget):
 
     def _draw_peak(self, course: Course) -> None:
         at = (course.peak_place, course.peak_bytes / self._unit)
-        ring = pg.mkPen(self._theme.bad, width=2)
+        ring = pen(self._theme.bad, 2.0, on=self.plot)
         self._peak.setData([{"pos": at, "size": 9, "pen": ring, "brush": self._theme.surface}])
         self._peak_line.setPos(at[0])
 
     def _draw_phases(self) -> None:
         top = self.plot.getViewBox().viewRange()[1][1]
         for span in self._values.spans:
-            name = pg.TextItem(str(span.phase), color=self._theme.muted, anchor=(0, 0))
+            side = 0 if span.begin < LATE else 1
+            name = pg.TextItem(str(span.phase), color=self._theme.muted, anchor=(side, 0))
             name.setPos(span.begin, top)
             items: list[pg.GraphicsObject] = [name]
             if span.begin > 0:
-                pen = pg.mkPen(self._theme.muted, width=1, style=Qt.PenStyle.DashLine)
-                items.append(pg.InfiniteLine(span.begin, angle=90, pen=pen))
+                border = pen(self._theme.muted, 1.0, Qt.PenStyle.DashLine, on=self.plot)
+                items.append(pg.InfiniteLine(span.begin, angle=90, pen=border))
             for item in items:
                 self.plot.addItem(item, ignoreBounds=True)
             self._borders += items
@@ -179,6 +183,12 @@ class TimelinePlot(QWidget):
             self._pick()
         else:
             event.ignore()
+
+    def event(self, event: QEvent) -> bool:
+        """A screen of another scale needs other pens."""
+        if event.type() is QEvent.Type.DevicePixelRatioChange:
+            self.set_theme(self._theme)
+        return super().event(event)
 
     def leaveEvent(self, event: object) -> None:
         self._leave()

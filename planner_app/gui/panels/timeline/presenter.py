@@ -9,8 +9,8 @@ from planner_app.core.estimate.estimate import Estimate
 from planner_app.core.estimate.need import Need
 from planner_app.core.replay.memory import Memory
 from planner_app.gui.background.answers import EstimateOf
-from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
+from planner_app.gui.frame.panel import Panel, Table
+from planner_app.gui.look.theme import LIGHT, Appearance
 from planner_app.gui.panels.breakdown.values import setup_text
 from planner_app.gui.panels.timeline.values import (
     Course,
@@ -24,7 +24,7 @@ from planner_app.gui.panels.timeline.values import (
     spans,
 )
 from planner_app.gui.panels.timeline.view import TimelineView
-from planner_app.gui.session import Session
+from planner_app.gui.state.session import Session
 from planner_app.units import format_bytes
 
 ASKER = "timeline"
@@ -122,4 +122,10 @@ def make(session: Session, appearance: Appearance) -> Panel:
     view = TimelineView(appearance.theme)
     presenter = TimelinePresenter(session, view, appearance)
     area = Qt.DockWidgetArea.BottomDockWidgetArea
-    return Panel("Timeline", view, area, picture=view, table=presenter.table, shortcut="Alt+5")
+
+    def figure() -> TimelineView:
+        drawn = TimelineView(LIGHT)
+        drawn.show_values(presenter.values)
+        return drawn
+
+    return Panel("Timeline", view, area, picture=view, table=presenter.table, shortcut="Alt+5", figure=figure)

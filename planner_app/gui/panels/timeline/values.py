@@ -128,8 +128,8 @@ def spread(count: int) -> np.ndarray:
 
 def spans(course: Course) -> tuple[Span, ...]:
     """Forward, backward, update: where most moves of each lie. In between they mix, as operations become ready."""
-    phases = [source.phase for source in course.stack.sources]
-    codes = np.array([list(Phase).index(phase) for phase in phases])[course.stack.source_of]
+    numbers = {phase: number for number, phase in enumerate(Phase)}
+    codes = np.array([numbers[source.phase] for source in course.stack.sources])[course.stack.source_of]
     forward, backward, update = (np.concatenate(([0], np.cumsum(codes == code))) for code in range(len(Phase)))
     # A good border has most moves of one phase before it and most moves of the next phase after it.
     second = backward - update

@@ -45,6 +45,7 @@ class TimelineView(QWidget):
         self.held.setHeaderLabels(["Alive at the peak", "Bytes"])
         self.held.setRootIsDecorated(False)
         self.held.setUniformRowHeights(True)
+        self.held.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of one model begin alike
         self.held.setIconSize(CHIP)
         self.held.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.held.header().setStretchLastSection(False)

@@ -13,20 +13,23 @@ from planner_app.core.measure.calibration import sentence
 from planner_app.core.measure.measurement import Step
 from planner_app.core.measure.sample import why_not_calibrating
 from planner_app.core.measure.search import Found, Try
+from planner_app.core.model.setup import Setup
 from planner_app.errors import PlannerError, SetupError
 from planner_app.files.kept.calibrations import Calibrations
-from planner_app.files.kept.measurements import read_measurement, write_measurement
+from planner_app.files.kept.measurements import write_measurement
 from planner_app.gpu.nvml import machine_gpus
 from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.background.task import Task
+from planner_app.gui.frame.panel import Panel, Table
 from planner_app.gui.look.theme import Appearance
-from planner_app.gui.panel import Panel, Table
 from planner_app.gui.panels.validate import tasks
 from planner_app.gui.panels.validate.values import Kind, Measured, Row, compiled_row, found_text, measured_row, try_text
 from planner_app.gui.panels.validate.view import COLUMNS, ValidateView
-from planner_app.gui.session import Session
+from planner_app.gui.panels.validate.words import OnChart
+from planner_app.gui.state.session import Session
 from planner_app.jobs.protocol import Progress
 from planner_app.planner.measuring.compare import calibrate_with
+from planner_app.planner.measuring.training_runs import read_run
 from planner_app.planner.planner import Planner
 
 
@@ -67,8 +70,8 @@ class ValidatePresenter(QObject):
         return Table(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in self.rows])
 
     def open_measurement(self, path: str) -> None:
-        """Show a measurement from elsewhere next to the estimate for the open model."""
-        measurement = read_measurement(Path(path))
+        """Show a measurement from elsewhere, or a finished training run, next to the estimate for the open model."""
+        measurement = read_run(Path(path))
         self._run(tasks.comparing(self._planner(), measurement))
 
     def _planner(self) -> Planner:
@@ -82,7 +85,7 @@ class ValidatePresenter(QObject):
         if wanted.kind is Kind.COMPILE:
             return tasks.compiling(planner, choice.setup, choice.device)
         setups = wanted.setups(choice.setup)
-        self._share = setups[0].gpus * setups[0].accumulate
+        self._share = setups[0].shares
         if wanted.kind is Kind.LARGEST:
             return tasks.searching(planner, wanted, setups[0])
         return tasks.measuring(planner, wanted, setups)
@@ -113,7 +116,10 @@ class ValidatePresenter(QObject):
         if isinstance(part, Measured):
             self._results.append(part)
             self._session.keep_measurement(part.measurement)
-            self._add(measured_row(part))
+            self._add(measured_row(part, self._on_chart(part.measurement.setup)))
+            if part.comparison is not None:
+                compared = part.comparison
+                self._view.show_expected(compared.low_bytes, compared.estimated_bytes, compared.high_bytes)
         elif isinstance(part, CompileCheck):
             memory = self._session.memory(part.setup)
             known = None if memory is None else memory.point(part.setup.per_gpu_batch).in_use_bytes
@@ -122,10 +128,19 @@ class ValidatePresenter(QObject):
         elif isinstance(part, Try):
             self._view.say(try_text(part))
 
+    def _on_chart(self, setup: Setup) -> OnChart | None:
+        """None if the chart has no figure for it yet."""
+        device, need = self._session.choice.device, self._session.need(setup)
+        batch = setup.per_gpu_batch
+        if need is None or batch not in {point.batch for point in need.memory.points}:
+            return None
+        return OnChart(need.level(batch).peak_bytes, device.name, device.cuda, setup.gpus, need.memory.xla)
+
     def _add(self, row: Row) -> None:
         self.rows.append(row)
         self._view.show_rows(self.rows, self._appearance.theme)
-        self._view.say(" ".join(filter(None, (f"{row.setup}, {row.where}:", row.found, row.error, row.detail))))
+        self._view.say(" ".join(filter(None, (f"{row.setup}, {row.where}:", row.found, row.error))))
+        self._view.log.appendPlainText(row.detail)
 
     def _on_finished(self, found: Found | None) -> None:
         self._view.say(found_text(found, self._share) if found is not None else "Done.")

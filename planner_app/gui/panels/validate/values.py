@@ -1,15 +1,17 @@
 """The validate panel as plain values: what to check, where, and the results."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from planner_app.core.compile.check import CompileCheck
 from planner_app.core.measure.compare import Comparison
+from planner_app.core.measure.measurable import check_measurable
 from planner_app.core.measure.measurement import Measurement, Order, Place, parse_place
 from planner_app.core.measure.search import Found, Try
-from planner_app.core.model.setup import Jit, Setup
+from planner_app.core.model.setup import Backend, Jit, Setup
 from planner_app.errors import SetupError
-from planner_app.units import format_bytes, parse_bytes
+from planner_app.gui.panels.validate.words import OnChart, explanation, speed_text
+from planner_app.units import count_of, format_bytes, parse_bytes
 
 
 class Kind(StrEnum):
@@ -36,25 +38,24 @@ class Wanted:
     def order(self, setup: Setup) -> Order:
         """One by one is possible only on the CPU, without replicas and XLA."""
         can = self.place.strip().lower() == "cpu" and setup.gpus == 1 and setup.jit is not Jit.ON
+        can = can and setup.backend is not Backend.JAX
         return Order.INLINE if self.one_by_one and can else Order.ORDINARY
 
     def setups(self, chosen: Setup) -> tuple[Setup, ...]:
         """On GPUs, as many as are named; on the CPU, replicas share it."""
         place = self.resolved_place()
+        check_measurable(chosen, place)
         gpus = len(place.gpus) or chosen.gpus
-        share = gpus * chosen.accumulate
+        on = chosen.on_gpus(gpus)
+        share = on.shares
         if self.kind is not Kind.SERIES:
-            return (_with(chosen, max(chosen.batch, share), gpus),)
+            return (on.with_batch(max(chosen.batch, share)),)
         parts = [part.strip() for part in self.batches.split(",") if part.strip()]
-        if not parts or not all(part.isdecimal() and int(part) >= share for part in parts):
+        if not parts or not all(count_of(part) >= share for part in parts):
             raise SetupError(
                 f'"{self.batches}" is not a series of batches: expected numbers from {share} on, as in 32, 64.'
             )
-        return tuple(_with(chosen, int(part), gpus) for part in parts)
-
-
-def _with(setup: Setup, batch: int, gpus: int) -> Setup:
-    return replace(setup, batch=batch, gpus=gpus)
+        return tuple(on.with_batch(int(part)) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,9 @@ class Row:
     detail: str = ""
 
 
-def measured_row(result: Measured) -> Row:
+def measured_row(result: Measured, chart: OnChart | None = None) -> Row:
+    """`chart` is what the chart shows for the same setup."""
     measurement, comparison = result.measurement, result.comparison
-    speed = measurement.samples_per_second
     where = measurement.hardware if measurement.place.on_gpu else f"CPU, {measurement.order}"
     if measurement.oom is not None:
         oom = measurement.oom
@@ -102,11 +103,15 @@ def measured_row(result: Measured) -> Row:
         setup=_setup_text(measurement.setup),
         estimated="" if comparison is None else format_bytes(comparison.estimated_bytes),
         found=_range(peaks),
-        error="" if comparison is None else f"{comparison.error:+.1%}",
-        speed="" if speed is None else f"{speed:,.0f} samples/s",
+        error="" if comparison is None else f"{comparison.error:+.1%}".replace("-0.0%", "+0.0%"),
+        speed=speed_text(measurement.samples_per_second),
         bad=comparison is not None and not comparison.in_band,
-        detail=" ".join((*comparison.notes, measurement.ended)) if comparison else measurement.ended,
+        detail=" ".join(filter(None, (_explained(measurement, comparison, chart), measurement.ended))),
     )
+
+
+def _explained(measurement: Measurement, comparison: Comparison | None, chart: OnChart | None) -> str:
+    return "" if comparison is None else " ".join((explanation(measurement, comparison, chart), *comparison.notes))
 
 
 def compiled_row(check: CompileCheck, estimated_bytes: int | None) -> Row:

@@ -1,34 +1,37 @@
-"""The fields, the log, the memory strip and the results of the validate panel."""
+"""The fields, the plot of steps or the log, and the results of the validate panel."""
 
 from collections.abc import Sequence
 
-import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFormLayout,
+    QFrame,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
+    QScrollArea,
     QSpinBox,
     QSplitter,
+    QStackedWidget,
     QTableWidget,
     QTableWidgetItem,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from planner_app.gui.look.plain_label import PlainLabel, plain_tip
-from planner_app.gui.look.theme import Theme
+from planner_app.gui.look.theme import LIGHT, Theme
+from planner_app.gui.panels.validate.steps import StepsPlot
 from planner_app.gui.panels.validate.values import Kind, Row, Wanted
 
 COLUMNS = ("setup", "where", "estimated", "found", "error", "speed")
-MIB = 1 << 20
 
 
 class ValidateView(QWidget):
@@ -41,7 +44,6 @@ class ValidateView(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._steps_mib: list[float] = []
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 6, 8, 6)
         row.setSpacing(12)
@@ -49,7 +51,7 @@ class ValidateView(QWidget):
         splitter = QSplitter(Qt.Orientation.Horizontal)
         splitter.addWidget(self._live())
         splitter.addWidget(self._results())
-        splitter.setSizes([320, 640])
+        splitter.setSizes([440, 520])
         row.addWidget(splitter, 1)
         self._on_kind_changed()
         self.show_working(False)
@@ -78,7 +80,7 @@ class ValidateView(QWidget):
         self.form = QFormLayout()
         for label, field in (("Chec&k", self.kind), ("&On", self.place), ("&Limit", self.limit)):
             self.form.addRow(label, field)
-        self.form.addRow("Batc&hes", self.batches)
+        self.form.addRow("B&atches", self.batches)
         self.form.addRow("&Processes", self.processes)
         self.form.addRow(self.one_by_one)
         self.run, self.cancel = QPushButton("&Run"), QPushButton("Cance&l")
@@ -102,16 +104,7 @@ class ValidateView(QWidget):
         self.bar, self.doing = QProgressBar(), PlainLabel("Idle.")
         self.bar.setTextVisible(False)
         self.doing.setWordWrap(True)
-        self.strip = pg.PlotWidget()
-        self.strip.setMenuEnabled(False)
-        self.strip.hideButtons()
-        self.strip.setMouseEnabled(x=False, y=False)
-        self.strip.setLabel("left", "MiB")
-        self.strip.getAxis("left").enableAutoSIPrefix(False)
-        self.strip.setLimits(yMin=0)
-        self.strip.setAccessibleName("Peak of each step as it is measured")
-        self.strip.setMinimumHeight(70)
-        self._line = self.strip.plot([], [], symbol="o", symbolSize=5)
+        self.steps = StepsPlot(LIGHT)
         self.log = QPlainTextEdit()
         self.log.setReadOnly(True)
         self.log.setMaximumBlockCount(2000)
@@ -119,10 +112,21 @@ class ValidateView(QWidget):
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.doing)
+        self.log_button = QToolButton()
+        self.log_button.setText("Log")
+        self.log_button.setCheckable(True)
+        self.log_button.setToolTip("Show the log instead of the plot")
+        self.log_button.setAccessibleName(self.log_button.toolTip())
+        pages = QStackedWidget()
+        pages.addWidget(self.steps)
+        pages.addWidget(self.log)
+        self.log_button.toggled.connect(lambda on: pages.setCurrentIndex(int(on)))
+        top = QHBoxLayout()
+        top.addWidget(self.doing, 1)
+        top.addWidget(self.log_button, 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(top)
         column.addWidget(self.bar)
-        column.addWidget(self.strip, 1)
-        column.addWidget(self.log, 1)
+        column.addWidget(pages, 1)
         return page
 
     def _results(self) -> QWidget:
@@ -138,6 +142,13 @@ class ValidateView(QWidget):
         self.table.currentCellChanged.connect(self._on_row_chosen)
         self.detail = PlainLabel()
         self.detail.setWordWrap(True)
+        self.detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.detail.setAlignment(Qt.AlignmentFlag.AlignTop)
+        around = QScrollArea()
+        around.setWidget(self.detail)
+        around.setWidgetResizable(True)
+        around.setFrameShape(QFrame.Shape.NoFrame)
+        around.setAccessibleName("Details of the result")
         self.open_button, self.save_button = QPushButton("Open a measurement …"), QPushButton("Save …")
         self.calibrate_button = QPushButton("Calibrate")
         self.calibrate_button.setToolTip("Calibrate later estimates for this device with the measurements.")
@@ -153,8 +164,8 @@ class ValidateView(QWidget):
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.detail)
+        column.addWidget(self.table, 3)
+        column.addWidget(around, 4)
         column.addLayout(row)
         return page
 
@@ -184,8 +195,7 @@ class ValidateView(QWidget):
         self.cancel.setEnabled(working)
         self.bar.setVisible(working)
         if working:
-            self._steps_mib.clear()
-            self._line.setData([], [])
+            self.steps.clear_steps()
             self.show_trouble("")
 
     def show_progress(self, done: int, of: int, text: str) -> None:
@@ -194,9 +204,10 @@ class ValidateView(QWidget):
         self.doing.setText(text)
 
     def show_step(self, peak_bytes: int) -> None:
-        self._steps_mib.append(peak_bytes / MIB)
-        self._line.setData(list(range(1, len(self._steps_mib) + 1)), self._steps_mib)
-        self.strip.setYRange(0, max(self._steps_mib) * 1.15)
+        self.steps.add_step(peak_bytes)
+
+    def show_expected(self, low_bytes: int, peak_bytes: int, high_bytes: int) -> None:
+        self.steps.show_expected(low_bytes, peak_bytes, high_bytes)
 
     def say(self, line: str) -> None:
         self.log.appendPlainText(line)
@@ -221,13 +232,7 @@ class ValidateView(QWidget):
         self._on_row_chosen()
 
     def set_theme(self, theme: Theme) -> None:
-        self.strip.setBackground(theme.surface)
-        for side in ("left", "bottom"):
-            self.strip.getAxis(side).setPen(theme.grid)
-            self.strip.getAxis(side).setTextPen(theme.muted)
-        self._line.setPen(pg.mkPen(theme.accent, width=2))
-        self._line.setSymbolBrush(theme.accent)
-        self._line.setSymbolPen(theme.surface)
+        self.steps.set_theme(theme)
         palette = self.trouble.palette()
         palette.setColor(palette.ColorRole.WindowText, QColor(theme.bad))
         self.trouble.setPalette(palette)

@@ -1,0 +1,103 @@
+"""The command palette: type a few letters, choose with the arrow keys, run with Enter."""
+
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from planner_app.foreign_text import for_line
+from planner_app.gui.look.index import Index
+from planner_app.gui.look.theme import Theme
+from planner_app.gui.panels.palette.values import Entry
+
+WIDTH, HEIGHT, TOP, ROW, PAD = 560, 380, 60, 28, 10
+ENTRY = Qt.ItemDataRole.UserRole
+MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+class PaletteView(QDialog):
+    typed = Signal(str)
+    chosen = Signal(Entry)
+
+    def __init__(self, parent: QWidget, theme: Theme) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setAccessibleName("Command palette")
+        self.field, self.list = QLineEdit(), QListWidget()
+        self.field.setPlaceholderText("Type a command, a panel, a device, a batch …")
+        self.field.setAccessibleName("Command")
+        self.list.setAccessibleName("Commands")
+        self.list.setFrameShape(QFrame.Shape.NoFrame)
+        self.list.setUniformItemSizes(True)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setItemDelegate(_EntryDelegate(theme, self.list))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.addWidget(self.field)
+        column.addWidget(self.list)
+        self.field.textChanged.connect(self.typed)
+        self.field.installEventFilter(self)
+        self.list.itemClicked.connect(self._choose)
+        self.resize(WIDTH, HEIGHT)
+        place = parent.mapToGlobal(parent.rect().topLeft())
+        self.move(place.x() + (parent.width() - WIDTH) // 2, place.y() + TOP)
+
+    def show_entries(self, entries: list[Entry]) -> None:
+        self.list.clear()
+        for entry in entries:
+            item = QListWidgetItem()
+            item.setData(ENTRY, entry)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{entry.text}, {entry.where} {entry.keys}")
+            self.list.addItem(item)
+        self.list.setCurrentRow(0)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The arrow keys move through the list while the field is typed into."""
+        if watched is self.field and isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
+            if event.key() in MOVES:
+                self.list.event(event)
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                if (item := self.list.currentItem()) is not None:
+                    self._choose(item)
+                return True
+        return super().eventFilter(watched, event)
+
+    def _choose(self, item: QListWidgetItem) -> None:
+        entry = item.data(ENTRY)
+        self.accept()
+        self.chosen.emit(entry)
+
+
+class _EntryDelegate(QStyledItemDelegate):
+    def __init__(self, theme: Theme, parent: QListWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
+        return QSize(100, ROW)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        entry: Entry = index.data(ENTRY)
+        theme, chosen = self._theme, bool(option.state & QStyle.StateFlag.State_Selected)
+        if chosen:
+            painter.fillRect(option.rect, QColor(theme.accent))
+        room = option.rect.adjusted(PAD, 0, -PAD, 0)
+        muted = QColor(theme.on_accent if chosen else theme.muted)
+        right = " ".join(filter(None, (entry.where, entry.keys)))
+        painter.setPen(muted)
+        painter.drawText(room, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), right)
+        left = QRect(room)
+        left.setWidth(room.width() - painter.fontMetrics().horizontalAdvance(right) - PAD)
+        painter.setPen(QColor(theme.on_accent if chosen else theme.text))
+        text = painter.fontMetrics().elidedText(for_line(entry.text), Qt.TextElideMode.ElideRight, left.width())
+        painter.drawText(left, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)

@@ -1,0 +1,1 @@
+"""Questions that are answered on other machines: what they have, and what training takes there."""

@@ -1,0 +1,33 @@
+"""Importing TensorFlow in two thirds of the time.
+
+A third goes into collecting garbage, though what modules make stays for good, and into packages that TensorFlow and
+Keras import only because they are installed: jax for a converter of TensorFlow Lite's, pandas for data frames in
+`fit`, IPython to draw models. A user's code can still import them afterwards.
+"""
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+UNUSED = ("jax", "pandas", "IPython")
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    """What is imported inside."""
+    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]  # None: it is not installed
+    hidden = [name for name in UNUSED if name not in modules] if os.environ.get("KERAS_BACKEND") == "tensorflow" else []
+    collecting = gc.isenabled()
+    gc.disable()
+    modules |= dict.fromkeys(hidden)
+    try:
+        yield
+    finally:
+        for name in hidden:
+            if modules.get(name, ...) is None:
+                del modules[name]
+        if collecting:
+            gc.enable()

@@ -1,0 +1,90 @@
+"""The page a boss signs: what it says, as HTML and as PDF."""
+
+import re
+import zlib
+from dataclasses import replace
+
+from offers import an_hour
+from test_buying import CARD, MARKET, TODAY, option
+
+from planner_app.core.buying.run import Run, propose
+from planner_app.core.hardware.option import ShopRequest
+from planner_app.core.model.setup import Setup
+from planner_app.reports.signing.canvas import width, wrapped
+from planner_app.reports.signing.html_page import html_page
+from planner_app.reports.signing.page import page
+from planner_app.reports.signing.pdf_page import pdf_page
+
+HUNDRED = Run(360_000, 10, power_usd_per_kwh=0.5, runs=100)
+REQUEST = ShopRequest(Setup(batch=64))
+
+
+def made(run=HUNDRED, name="resnet"):
+    other = replace(CARD, name="NVIDIA Other <b>", market_prices=(), cloud_prices=(an_hour(20.0),))
+    proposals = propose([option(), option(other, speed=300.0)], run, MARKET, TODAY)
+    return page(name, REQUEST, run, proposals, TODAY)
+
+
+def texts(pdf: bytes) -> str:
+    (content,) = re.findall(rb"stream\n(.*)\nendstream", pdf, re.DOTALL)
+    return zlib.decompress(content).decode("cp1252")
+
+
+def test_that_the_answer_is_the_cheaper_way_with_its_grounds():
+    found = made()
+    assert found.answer == "Buy 1 x X1 in a tower: $4,150 for 100 runs, 10.0 h each"
+    assert "Buying pays from run 41 on" in found.grounds
+    assert found.rows[0][4:] == ("$10,000", "$4,150", "41 runs")
+
+
+def test_that_renting_is_the_answer_for_one_run():
+    assert made(Run(360_000, 10)).answer.startswith("Rent 1 x Other")
+
+
+def test_that_risks_and_sources_are_named():
+    found = made()
+    assert any("not measured" in risk for risk in found.risks)
+    assert "X1 to buy: $1,000 each, shop, new, 2026-11-01" in found.sources
+    assert "tower: $3,000, quote, 2026-11-01" in found.sources
+    assert "X1 for rent: $10.00 an hour of the machine, Cloud, big, here, 2026-11-01" in found.sources
+
+
+def test_that_an_answer_without_a_price_to_buy_names_the_cheapest_purchase():
+    # 3 dollars an hour for 10 hours a run, against 4,000 dollars and 1.50 of energy a run: from run 141 on
+    free = replace(CARD, name="NVIDIA Free", market_prices=(), cloud_prices=(an_hour(3.0),))
+    found = page("m", REQUEST, HUNDRED, propose([option(), option(free)], HUNDRED, MARKET, TODAY), TODAY)
+    assert found.answer.startswith("Rent 1 x Free: $3,000 for 100 runs")
+    assert "All 100 runs on one machine, one after the other: 41.7 days" in found.grounds
+    expected = "No price to buy it is known. Buying 1 x X1, the cheapest that is known, pays from run 140 on"
+    assert expected in found.grounds
+    assert any("storage" in risk for risk in found.risks)
+
+
+def test_that_no_answer_says_what_stands_in_the_way():
+    found = made(Run(360_000, 10, deadline_seconds=60))
+    assert found.answer == "Nothing that is known meets the limits."
+    assert found.grounds == ("The fastest that fits, 1 x Other <b>, takes 3.3 h",)
+    assert "Nothing that is known" in texts(pdf_page(found))
+
+
+def test_that_html_and_pdf_say_the_same():
+    found = made()
+    html, pdf = html_page(found), texts(pdf_page(found))
+    assert "Other &lt;b&gt;" in html and "<b>Buy" in html
+    for line in (found.answer, found.rows[1][0], "approved"):
+        assert line.replace("<", "&lt;").replace(">", "&gt;") in html
+        assert line in pdf
+
+
+def test_that_the_pdf_is_one_sheet_whatever_the_names():
+    pdf = pdf_page(made(name="x (\\) \N{SNOWMAN} " * 30))
+    assert pdf.startswith(b"%PDF-1.4") and pdf.endswith(b"%%EOF\n")
+    assert pdf.count(b"/Type /Page ") == 1
+    start = int(re.search(rb"startxref\n(\d+)", pdf)[1])
+    assert pdf[start : start + 4] == b"xref"
+
+
+def test_that_lines_are_wrapped_to_their_room():
+    rows = wrapped("a line of several words and " + "w" * 200, 9, 100)
+    assert all(width(row, 9) <= 100 for row in rows)
+    assert "".join(rows).replace(" ", "") == "alineofseveralwordsand" + "w" * 200
