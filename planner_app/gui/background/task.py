@@ -10,7 +10,11 @@ from planner_app.jobs.protocol import Progress
 
 
 class Task(QObject):
-    """Runs once. Exactly one of `finished`, `failed` and `stopped` comes last; none after `drop`."""
+    """Runs once. Exactly one of `finished`, `failed` and `stopped` comes last; none after `drop`.
+
+    Attributes:
+        delivered: The result has arrived in the GUI's thread. Until then the task must be kept, its thread over or not.
+    """
 
     progressed = Signal(Progress)
     partial = Signal(object)  # a part of the result, as soon as it is available
@@ -24,7 +28,7 @@ class Task(QObject):
         """`work` is called with this task in its thread: it reports through the task, and checks `cancelled`."""
         super().__init__()
         self.cancelled = threading.Event()
-        self._dropped = False
+        self.delivered = self._dropped = False
         self._work = work
         self._thread = threading.Thread(target=self._run)
         self._handed.connect(self._on_handed)
@@ -68,6 +72,7 @@ class Task(QObject):
 
     def _on_ended(self, outcome: object) -> None:
         self.wait()
+        self.delivered = True
         if self._dropped:
             return
         if isinstance(outcome, Cancelled):

@@ -225,7 +225,7 @@ class Session(CurrentModel):
 
     def start(self, task: Task) -> None:
         """Start a task, which ends with the session at the latest."""
-        self._tasks = [each for each in self._tasks if each.alive] + [task]
+        self._tasks = [each for each in self._tasks if not each.delivered] + [task]
         task.start()
 
     def close(self) -> None:
