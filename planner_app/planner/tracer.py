@@ -51,6 +51,7 @@ class Tracer:
         self.versions = worker_versions() if versions is None else versions
         self._cache = cache or TraceCache()
         self._memories: dict[StepSetup, Memory] = {}
+        self._digests: dict[StepSetup, str] = {}
         self._known: dict[StepSetup, int] = {}
 
     @property
@@ -123,17 +124,23 @@ class Tracer:
             trace = None if points else self._cache.trace(key)
             if trace is None and not points:
                 trace = self._traced(setup, worker, on_progress, cancelled)
-                self._cache.keep_trace(key, trace)
+                self._digests[setup] = self._cache.keep_trace(key, trace)
+            else:
+                self._digests[setup] = self._cache.digest(key)
             self._known[setup] = len(points)
             self._memories[setup] = Memory(trace or partial(self._trace, key, setup), setup, points)
         return self._memories[setup]
 
     def _trace(self, key: str, setup: StepSetup) -> StepTrace:
-        """Out of the cache; made anew where that has lost it since."""
-        trace = self._cache.trace(key)
+        """Out of the cache; made anew where that has lost it since. Points of any other trace are dropped."""
+        digest, trace = self._cache.digest(key), self._cache.trace(key)
         if trace is None:
             with self.workers.worker() as worker:
                 trace = self._traced(setup, worker)
+            digest = self._cache.keep_trace(key, trace)
+        if digest != self._digests[setup]:
+            self._memories[setup].forget()
+            self._digests[setup], self._known[setup] = digest, 0
         return trace
 
     def _traced(
@@ -152,7 +159,7 @@ class Tracer:
 
     def take(self, setup: StepSetup, trace: StepTrace) -> None:
         """A trace that another machine with these versions has made."""
-        self._cache.keep_trace(trace_key(self.model, setup, self.versions), trace)
+        self._digests[setup] = self._cache.keep_trace(trace_key(self.model, setup, self.versions), trace)
         self._known[setup] = 0
         self._memories[setup] = Memory(trace, setup)
 
@@ -164,7 +171,8 @@ class Tracer:
         """Remember what was worked out, for the next time the model is opened."""
         for setup, memory in list(self._memories.items()):
             if len(memory.points) > self._known[setup]:
-                self._cache.keep_points(trace_key(self.model, setup, self.versions), memory.points)
+                key = trace_key(self.model, setup, self.versions)
+                self._cache.keep_points(key, memory.points, self._digests[setup])
                 self._known[setup] = len(memory.points)
 
 

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,37 @@ def test_that_points_are_kept_with_their_trace(cache, trace, no_python):
     first.keep()
     assert cache.points(key) == (point,)
     assert Tracer(MODEL, cache, VERSIONS).memory(SETUP).points == (point,)
+
+
+def in_another_order(trace: StepTrace) -> StepTrace:
+    """As another process may make it: the same step, of which two operations have changed places."""
+    first, second, *others = trace.operations
+    return replace(trace, operations=(second, first, *others))
+
+
+def test_that_points_of_another_trace_are_not_read(cache, trace, no_python):
+    key = trace_key(MODEL, SETUP, VERSIONS)
+    cache.keep_trace(key, trace)
+    first = Tracer(MODEL, cache, VERSIONS)
+    first.memory(SETUP).point(8)
+    cache.keep_trace(key, in_another_order(trace))
+    first.keep()
+    assert cache.points(key) == ()
+    assert Tracer(MODEL, cache, VERSIONS).memory(SETUP).points == ()
+
+
+def test_that_points_are_dropped_when_their_trace_was_replaced_meanwhile(cache, trace, no_python):
+    key = trace_key(MODEL, SETUP, VERSIONS)
+    cache.keep_trace(key, trace)
+    first = Tracer(MODEL, cache, VERSIONS)
+    first.memory(SETUP).point(8)
+    first.keep()
+    memory = Tracer(MODEL, cache, VERSIONS).memory(SETUP)
+    assert [point.batch for point in memory.points] == [8]
+    other = in_another_order(trace)
+    cache.keep_trace(key, other)
+    assert memory.trace == other
+    assert memory.points == ()
 
 
 def test_that_without_an_entry_a_worker_is_needed(cache, no_python):
@@ -179,7 +211,7 @@ def test_that_a_folder_that_cannot_be_is_no_error(tmp_path, trace):
     (tmp_path / "file").write_text("in the way")
     cache = TraceCache(tmp_path / "file" / "kept")
     cache.keep_trace("key", trace)
-    cache.keep_points("key", ())
+    cache.keep_points("key", (), "digest")
     assert cache.trace("key") is None
 
 

@@ -148,6 +148,10 @@ class Memory:
     def points(self) -> tuple[Point, ...]:
         return tuple(self._points.values())
 
+    def forget(self) -> None:
+        """Drop the points: they are of another trace."""
+        self._points.clear()
+
     @cached_property
     def work(self) -> "StepWork":
         """Arithmetic and traffic of the step: what its speed is estimated from."""

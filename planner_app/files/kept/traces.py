@@ -25,9 +25,19 @@ from planner_app.files.writing import BEGIN, keep
 
 T = TypeVar("T")
 
-FORMAT = "plimsoll trace 2"
+FORMAT = "plimsoll trace 3"
 MOST_BYTES = 1 << 30  # of the whole folder; the oldest entries are removed first
+MOST_OF_A_HEAD = 1 << 10
 FOLDER_VARIABLE = "PLIMSOLL_CACHE"
+
+
+class _Points(msgspec.Struct, frozen=True):
+    """Attributes:
+    of: The digest of the trace they were worked out from.
+    """
+
+    of: str
+    points: tuple[Point, ...]
 
 
 class TraceCache:
@@ -40,15 +50,29 @@ class TraceCache:
     def trace(self, key: str) -> StepTrace | None:
         return self._read(key, "trace", StepTrace)
 
+    def digest(self, key: str) -> str:
+        """Of the trace that is kept; empty where none is."""
+        try:
+            with self._path(key, "trace").open("rb") as file:
+                head = file.readline(MOST_OF_A_HEAD).decode().split()
+        except (OSError, UnicodeDecodeError):
+            return ""
+        return head[-1] if head else ""
+
     def points(self, key: str) -> tuple[Point, ...]:
-        return self._read(key, "points", tuple[Point, ...]) or ()
+        """Those of the trace that is kept: another process may have replaced it by one in another order."""
+        kept = self._read(key, "points", _Points)
+        return kept.points if kept is not None and kept.of == self.digest(key) else ()
 
-    def keep_trace(self, key: str, trace: StepTrace) -> None:
-        self._write(key, "trace", trace)
+    def keep_trace(self, key: str, trace: StepTrace) -> str:
+        """Returns its digest."""
+        digest = self._write(key, "trace", trace)
         self._prune()
+        return digest
 
-    def keep_points(self, key: str, points: Iterable[Point]) -> None:
-        self._write(key, "points", tuple(points))
+    def keep_points(self, key: str, points: Iterable[Point], of: str) -> None:
+        """`of` is the digest of the trace they were worked out from."""
+        self._write(key, "points", _Points(of, tuple(points)))
 
     def _path(self, key: str, kind: str) -> Path:
         return self.folder / f"{key}.{kind}"
@@ -62,9 +86,10 @@ class TraceCache:
         except (OSError, UnicodeDecodeError, msgspec.MsgspecError, RecursionError):
             return None
 
-    def _write(self, key: str, kind: str, value: object) -> None:
+    def _write(self, key: str, kind: str, value: object) -> str:
         body = msgspec.json.encode(value)
         keep(self._path(key, kind), _head(key, kind, body).encode() + b"\n" + body)
+        return _digest_of(body)
 
     def _prune(self) -> None:
         """Ignores files that another process has removed or is writing; files that can't be removed stay."""
@@ -110,7 +135,11 @@ def _digest(file: str | None) -> str:
 
 
 def _head(key: str, kind: str, body: bytes) -> str:
-    return f"{FORMAT} {kind} {key} {hashlib.sha256(body).hexdigest()}"
+    return f"{FORMAT} {kind} {key} {_digest_of(body)}"
+
+
+def _digest_of(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
 
 
 @cache
