@@ -262,5 +262,5 @@ def test_that_the_layers_have_their_pictures(
     session.highlight("block1_conv2")
     take_pictures(view, "layers")
     view.treemap_button.click()
-    rows = [row for row in panel.values.rows if row.path and row.share > 0.01]
+    rows = [row for row in panel.values.rows if row.share > 0.01]
     take_pictures(view, "layers_treemap", lambda theme: {view.treemap._colour(row).name() for row in rows})
