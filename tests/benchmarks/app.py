@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 CHANGES = 200
 SLOWEST = 8
@@ -64,8 +65,8 @@ def main() -> None:
 
 
 def _changes(folder: Path) -> None:
-    from PySide6.QtTest import QTest
     from PySide6.QtWidgets import QApplication
+    from turning import turn
 
     from planner_app.core.model.setup import Precision
     from planner_app.files.devices.catalogue import find_device
@@ -85,7 +86,7 @@ def _changes(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", SAVE, str(model)], check=True, stderr=subprocess.DEVNULL)
     session.open(str(model))
     while not all(step in session.memories for step in session.choice.steps()) or not session.answers.idle:
-        QTest.qWait(50)
+        turn(50)
     print(f"{len(session.choice.lines())} lines and {len(session.choice.devices)} devices are drawn")
     cases: dict[str, Callable[[int], None]] = {
         "batch slider": lambda n: session.choose_setup(batch=8 + n, mark="batch"),
@@ -100,7 +101,7 @@ def _changes(folder: Path) -> None:
             app.window.repaint()
             taken.append((time.perf_counter() - began) * 1000)
             own.append((time.thread_time() - own_began) * 1000)
-            QTest.qWait(20)
+            turn(20)
         taken.sort()
         most = f"nine in ten under {taken[CHANGES * 9 // 10]:.1f} ms"
         print(f"{name}: median {median(taken):.1f} ms, {most}; the window's own time: {median(own):.1f} ms")
@@ -112,7 +113,7 @@ def _changes(folder: Path) -> None:
             print(
                 f"{title} brought to the front: {(time.thread_time() - began) * 1000:.0f} ms of the window's own time"
             )
-            QTest.qWait(500)
+            turn(500)
     app.window.close()
 
 

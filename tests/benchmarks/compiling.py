@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 DEVICE, BATCH = "NVIDIA L4", 32
 SAVE = "import keras, sys; open(sys.argv[1], 'w').write(keras.applications.ResNet50(weights=None).to_json())"
@@ -28,11 +29,11 @@ class Watch:
         self.began, self.stall = began, 0.0
 
     def until(self, happened: Callable[[], bool]) -> float:
-        from PySide6.QtTest import QTest
+        from turning import turn
 
         while not happened():
             before = time.monotonic()
-            QTest.qWait(int(TICK_SECONDS * 1000))
+            turn(int(TICK_SECONDS * 1000))
             self.stall = max(self.stall, time.monotonic() - before - TICK_SECONDS)
         return time.monotonic() - self.began
 

@@ -22,6 +22,7 @@ STALL_MS = 50
 PATIENCE_SECONDS = 900
 SAVE = "import keras, sys; keras.applications.ResNet50(weights=None).save(sys.argv[1])"
 CHILD = "--child"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
@@ -49,8 +50,8 @@ def _watch(model: str) -> None:
     """One window, from its process's start on."""
     began = time.monotonic()
     from PySide6.QtCore import QAbstractEventDispatcher, qInstallMessageHandler
-    from PySide6.QtTest import QTest
     from PySide6.QtWidgets import QApplication
+    from turning import turn
 
     from planner_app.gui.app import App
 
@@ -73,14 +74,14 @@ def _watch(model: str) -> None:
         while not happened():
             if time.monotonic() > end:
                 raise SystemExit(f"it did not happen: {what}")
-            QTest.qWait(5)
+            turn(5)
         print(f"  {time.monotonic() - began:6.2f} s: {what}", flush=True)
 
     dispatcher = QAbstractEventDispatcher.instance()
     assert dispatcher is not None
     app.window.resize(1920, 1080)
     app.window.show()
-    QTest.qWait(0)
+    turn(0)
     print(f"  {time.monotonic() - began:6.2f} s: window, {time.process_time():.2f} s of CPU time", flush=True)
     turned[0] = time.thread_time()
     dispatcher.awake.connect(on_turn)
@@ -99,9 +100,9 @@ def _watch(model: str) -> None:
         if title != "Chart":
             doing = f"{title}, first shown"
             app.bring(title)
-            QTest.qWait(50)
+            turn(50)
             until(lambda: session.answers.idle, title)
-            QTest.qWait(300)
+            turn(300)
     dispatcher.awake.disconnect(on_turn)
     print("  longest turn of the event loop, the window's own time:")
     for what, took in worst.items():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pictures import keep_picture
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
+from turning import turn
 from waiting import traced, wait
 
 from planner_app.files.devices.catalogue import find_device
@@ -79,7 +79,7 @@ def take_pictures(appearance: Appearance) -> TakePictures:
     def take(widget: QWidget, name: str, shows: Callable[[Theme], Iterable[str]] = lambda theme: ()) -> None:
         for look in (Look.LIGHT, Look.DARK):
             appearance.choose(look)
-            QTest.qWait(30)
+            turn(30)
             keep_picture(widget, f"{name}_{look}", appearance.theme, shows(appearance.theme))
         appearance.choose(Look.LIGHT)
 

@@ -5,6 +5,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from turning import turn
 from waiting import traced, wait
 
 from planner_app.core.advise import Advice, Cost
@@ -101,7 +102,7 @@ def test_that_the_list_updates_while_no_trace_is_needed_and_says_so_otherwise(
     assert f"{TOO_MUCH + 64:,}" in panel.values.asked
     session.choose_setup(optimizer=replace(session.choice.setup.optimizer, name="lion"))
     assert panel.values.stale and "get advice again" in view.note.text()
-    QTest.qWait(700)
+    turn(700)
     wait(lambda: not panel.busy)
     assert panel.values.stale and view.work.isEnabled()
 
@@ -122,7 +123,7 @@ def test_that_cancelled_work_ends_at_once_and_leaves_the_panel_ready(
 ):
     session.choose_setup(batch=200_000, loss="mean_absolute_error")  # nobody has traced that
     view.work.click()
-    QTest.qWait(300)
+    turn(300)
     view.cancel.click()
     wait(lambda: not panel.busy, seconds=20)
     assert view.work.isEnabled() and "Cancelled" in view.doing.text()

@@ -8,8 +8,8 @@ import pytest
 from pictures import keep_picture
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QDropEvent
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
+from turning import turn
 from waiting import traced, wait
 
 import planner_app.gui
@@ -71,7 +71,7 @@ def test_that_a_model_dropped_on_the_window_is_opened_and_judged(app: App):
 
 def test_that_the_app_has_its_pictures(app: App):
     app.window.resize(*SIZES[0])
-    QTest.qWait(30)
+    turn(30)
     keep_picture(app.window, "empty_light", app.appearance.theme)
     app.open_demo()
     wait(lambda: traced(app.session))
@@ -81,7 +81,7 @@ def test_that_the_app_has_its_pictures(app: App):
         app.appearance.choose(look)
         for width, height in SIZES:
             app.window.resize(width, height)
-            QTest.qWait(60)
+            turn(60)
             theme = app.appearance.theme
             lines = [theme.precision(each) for each in app.session.choice.precisions]
             keep_picture(app.window, f"app_{look}_{width}x{height}", theme, lines)
@@ -110,7 +110,7 @@ def test_that_panels_beside_one_another_in_tabs_have_room_and_keep_it_in_a_large
     sizes = []
     for size in SIZES:
         app.window.resize(*size)
-        QTest.qWait(10)
+        turn(10)
         sizes.append((app.panels["Setup"].widget.width(), app.panels["Timeline"].widget.height()))
     assert sizes == [sizes[0]] * 2
     assert sizes[0][0] == 300 and sizes[0][1] > 180
@@ -161,7 +161,7 @@ def test_that_a_worker_that_dies_is_a_sentence_and_the_rest_keeps_working(childr
             if child.pid not in killed:
                 killed.add(child.pid)
                 child.kill()
-        QTest.qWait(20)
+        turn(20)
         if app.session.memory(app.session.choice.setup) is not None:
             pytest.skip("The worker was faster than its killer.")
     wait(lambda: "killed" in app.headline.values.note)
@@ -186,7 +186,7 @@ def test_that_opening_and_cancelling_a_hundred_times_leaves_nothing(children, ap
     def cycle(times: int) -> None:
         for number in range(times):
             app.open_demo()
-            QTest.qWait(number % 5)
+            turn(number % 5)
             app.session.cancel()
         wait(lambda: app.session.idle)
 

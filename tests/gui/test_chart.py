@@ -7,6 +7,7 @@ import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
+from turning import turn
 from waiting import wait
 
 from planner_app.core.estimate.curve import anchors
@@ -216,7 +217,7 @@ def test_that_lines_are_named_by_how_they_run_and_say_why(chart: ChartPresenter,
 
 def test_that_a_legend_without_room_folds_and_cuts_no_name(chart: ChartPresenter, view: ChartView):
     view.resize(420, 400)
-    QTest.qWait(20)
+    turn(20)
     shown = [chip for chip in view.legend.chips.values() if chip.isVisible()]
     assert 0 < len(shown) < 5 and view.legend.more.isVisible()
     assert all(chip.width() >= chip.sizeHint().width() for chip in shown)

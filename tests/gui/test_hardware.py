@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from turning import turn
 from waiting import wait
 
 from planner_app.core.estimate.need import Needs
@@ -234,7 +235,7 @@ def test_that_a_hidden_panel_asks_for_nothing(session: Session, panel: HardwareP
     before = panel.values
     view.hide()
     session.choose_setup(batch=64)
-    QTest.qWait(300)
+    turn(300)
     assert panel.values is before
 
 

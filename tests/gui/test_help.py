@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QGuiApplication, QTextDocument
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from turning import turn
 from waiting import wait
 
 from planner_app.core.checkup import Finding, State
@@ -174,6 +174,6 @@ def test_that_the_help_has_its_pictures(app: App, appearance: Appearance, take_p
     guide.show()
     for name in ("start", "tour", "training", KEYS):
         guide.show_page(name)
-        QTest.qWait(30)
+        turn(30)
         take_pictures(guide, f"guide_{name}")
     guide.close()

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from turning import turn
 
 from planner_app import open_model
 from planner_app.cli import main
@@ -106,7 +106,7 @@ def from_chart(file: str, qapp: QApplication) -> tuple[int, int]:
         chart = ChartPresenter(session, view, appearance)
         session.open(file)
         for _ in range(WAIT_MS // PAUSE_MS):
-            QTest.qWait(PAUSE_MS)
+            turn(PAUSE_MS)
             chosen = next((series for series in chart.picture.series if series.chosen), None)
             if chosen is not None and chosen.sure is not None and session.answers.idle:
                 return chosen.largest, chosen.sure

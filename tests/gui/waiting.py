@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QEventLoop, QTimer
+from turning import turn
 
 from planner_app.gui.state.session import Session
 
@@ -14,13 +14,6 @@ def traced(session: Session) -> bool:
     """Every line of the chart is there and nothing is being worked out."""
     there = session.opened is not None and all(step in session.memories for step in session.choice.steps())
     return there and session.answers.idle
-
-
-def turn(milliseconds: int) -> None:
-    """Let the event loop run. Other threads run meanwhile, which `QTest.qWait` hardly lets them."""
-    loop = QEventLoop()
-    QTimer.singleShot(milliseconds, loop.quit)
-    loop.exec()
 
 
 def wait(until: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:

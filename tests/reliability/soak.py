@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kept import keep_result
 from PySide6.QtCore import QtMsgType, qInstallMessageHandler

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from soak_counting import children
+from turning import turn
 
 from planner_app.core.model.setup import Precision, Setup, parse_optimizer
 from planner_app.errors import PlannerError
@@ -63,7 +63,7 @@ class User:
             action()
         except PlannerError as error:  # a sentence is an answer
             self.done[type(error).__name__] += 1
-        QTest.qWait(self.dice.choice((0, 1, 20, 100)))
+        turn(self.dice.choice((0, 1, 20, 100)))
         return action.__name__
 
     def open_one(self) -> None:
@@ -180,10 +180,10 @@ class User:
         for title in self.app.panels:
             if title != "Chart":
                 self.app.window.bring(title)
-                QTest.qWait(30)
+                turn(30)
         wait(lambda: session.answers.idle and all(step in session.memories for step in session.choice.steps()))
         estimate = self._estimate(setup)
-        QTest.qWait(300)
+        turn(300)
         return estimate
 
     def _estimate(self, setup: Setup) -> int:
@@ -204,8 +204,8 @@ def wait(until: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
     while not until():
         if time.monotonic() > end:
             raise AssertionError(f"It did not happen: {inspect.getsource(until).strip()}")
-        QTest.qWait(20)
-    QTest.qWait(60)
+        turn(20)
+    turn(60)
 
 
 def _model(folder: Path, name: str, units: int) -> Path:
