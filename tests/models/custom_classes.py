@@ -61,3 +61,9 @@ def build_nothing():
 
 def build_badly():
     raise ValueError("no such data set")
+
+
+def build_with_what_is_missing():
+    import not_installed_here
+
+    return not_installed_here.model()

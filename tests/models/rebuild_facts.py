@@ -84,7 +84,7 @@ facts["without value"] = sorted({v.shape.num_elements() for v in valueless})
 
 tower = inspect(Inspect(path=f"{Path(__file__).parent / 'custom_classes.py'}:build_tower"), lambda *_: None)
 facts["function"] = rebuild(tower).count_params()
-for name in ("build_nothing", "build_badly", "no_such"):
+for name in ("build_nothing", "build_badly", "build_with_what_is_missing", "no_such"):
     target = CheckedModel(name, "python", {}, custom=f"{Path(__file__).parent / 'custom_classes.py'}:{name}")
     facts[name] = error(lambda target=target: rebuild(target))
 offering = Path(sys.argv[1]) / ".." / "offering.py"

@@ -83,6 +83,9 @@ def test_that_a_users_function_makes_the_model(facts):
 
 def test_that_a_failing_user_function_is_reported_with_its_line(facts):
     assert "ran build_badly(), it raised ValueError: no such data set at line" in facts["build_badly"]
+    needs = facts["build_with_what_is_missing"]
+    assert "needs 'not_installed_here' at line" in needs
+    assert "install it there (pip install not_installed_here), put it beside the file if it is yours" in needs
     assert "gave a int, expected a keras.Model" in facts["build_nothing"]
     assert "has no function 'no_such'" in facts["no_such"]
 

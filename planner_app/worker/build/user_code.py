@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import traceback
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -11,8 +12,10 @@ import keras
 from keras.src.saving.object_registration import GLOBAL_CUSTOM_NAMES
 
 from planner_app.errors import ModelError
+from planner_app.jobs.interpreter import MENU, VARIABLE
 from planner_app.worker.build.said import line
 from planner_app.worker.inspect.allowed.names import RUNS_CODE
+from planner_app.worker.inspect.allowed.trusted import KNOWN
 from planner_app.worker.inspect.allowed.user_names import LISTED
 
 # What a model is made of and trained with. Callbacks and data sets are Keras classes too, and not part of a model.
@@ -103,7 +106,19 @@ def _raised(path: Path, doing: str, error: BaseException) -> ModelError:
     what = type(error).__name__
     if str(error).strip():
         what += f": {line(error)}"
-    return ModelError(
-        f"While {path.name!r} {doing}, it raised {what}{where}. Fix the file, or name another one.",
-        detail="".join(traceback.format_exception(error)),
-    )
+    if package := _missing_package(error):
+        said = (
+            f"{path.name!r} needs {package!r}{where}, which this Python ({sys.executable}) does not have: install it "
+            f"there ({KNOWN.get(package, f'pip install {package}')}), put it beside the file if it is yours, or choose "
+            f"another Python under {MENU} or in {VARIABLE}."
+        )
+    else:
+        said = f"While {path.name!r} {doing}, it raised {what}{where}. Fix the file, or name another one."
+    return ModelError(said, detail="".join(traceback.format_exception(error)))
+
+
+def _missing_package(error: BaseException) -> str:
+    """The package whose import failed because it is not there; "" if that was not the trouble."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    package = name.partition(".")[0] if isinstance(name, str) else ""
+    return package if package.isidentifier() and find_spec(package) is None else ""
