@@ -67,11 +67,13 @@ RULES: tuple[Rule, ...] = (
         rf"(?: and type (?P<dtype>\w{{1,40}}+))?+(?: on {_DEVICE})?(?: by allocator (?P<allocator>\w{{1,80}}+))?+",
     ),
     rule("kernel", "OP_REQUIRES failed at ", r"(?P<file>[\w./]{1,120}+:\d{1,9}+)"),
-    rule("unshaped", "failed to allocate memory", before=r"(?:^|\W)$"),
-    rule("unshaped", "OOM when allocating tensor with shape"),  # 0.x wrote the sizes on lines of their own
+    rule("unshaped", "failed to allocate memory", before=r"(?:^|\W)$", quotable=True),
+    rule(
+        "unshaped", "OOM when allocating tensor with shape", quotable=True
+    ),  # 0.x wrote the sizes on lines of their own
     rule("unshaped", "SameWorkerRecvDone unable to allocate output tensor"),
     rule("unshaped", "unable to allocate function argument"),
-    rule("unshaped", "Ran out of GPU memory"),
+    rule("unshaped", "Ran out of GPU memory", quotable=True),
     rule("node", "{{node ", r"(?P<op>[^}\s]{1,300}+)\}\}"),
     rule("node", "[[node ", _OP),
     rule("node", "[[Node: ", rf"{_OP} = (?P<type>\w{{1,60}}+)\["),
@@ -88,7 +90,7 @@ RULES: tuple[Rule, ...] = (
     rule("usage", "Current usage from device: ", rf"{_DEVICE}, allocator: (?P<allocator>\w{{1,80}}+)"),
     rule("holder", " from ", r"(?P<op>[\w./\-:]{1,200}+)$", before=r"^\W{0,12}@size@$"),
     # Copies to the device.
-    rule("copy", "Dst tensor is not initialized"),
+    rule("copy", "Dst tensor is not initialized", quotable=True),
     rule(
         "copy_of",
         "Failed copying input tensor from ",

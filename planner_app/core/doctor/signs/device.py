@@ -18,7 +18,7 @@ ANOTHER = "Was another program using this GPU when it failed? nvidia-smi, run be
 LIMIT = "Or give TensorFlow a limit with LogicalDeviceConfiguration(memory_limit=MiB)."
 NO_TRIALS = "XLA_FLAGS=--xla_gpu_autotune_level=0 chooses kernels without trying them."
 KERAS_ONLY = "Estimates and advice of this program are for Keras models; of PyTorch it knows this message only."
-_OUT = r".{0,200}?(?:OUT_OF_MEMORY|out of memory)"
+OUT = r".{0,200}?(?:OUT_OF_MEMORY|out of memory)"
 
 DEVICE_SIGNS = (
     Sign(
@@ -26,7 +26,7 @@ DEVICE_SIGNS = (
         Kind.OTHER_PROCESS,
         Sure.LIKELY,
         (
-            *spellings("no_context", ("cuDevicePrimaryCtxRetain", _OUT), ("cuCtxCreate", _OUT), ("CUDA context", _OUT)),
+            *spellings("no_context", ("cuDevicePrimaryCtxRetain", OUT), ("cuCtxCreate", OUT), ("CUDA context", OUT)),
             *spellings(
                 "no_context", ("implicit initialization on GPU:", r"(?P<gpu>\d{1,4})? failed\. Status: out of memory")
             ),
@@ -49,34 +49,6 @@ DEVICE_SIGNS = (
         ("cuInit reserves a large range of the machine's addresses: a limit on virtual memory (ulimit -v) stops it.",),
         ("Raise the limit on virtual memory (`ulimit -v unlimited`) where one is set.", LOOK),
         asks="What does `ulimit -v` say in the shell or job that starts the training?",
-    ),
-    Sign(
-        "cubin",
-        Kind.XLA,
-        Sure.LIKELY,
-        spellings("cubin", ("ailed to load in-memory CUBIN", _OUT), ("cuModuleLoadData", _OUT)),
-        ("The GPU had no room left to load a program that XLA had compiled.",),
-        (
-            "A compiled program is loaded into memory outside of the allocator, which had taken nearly all of the GPU. "
-            "Each new shape is compiled again and adds a program.",
-        ),
-        (NO_XLA, GROWTH, "Keep shapes the same from step to step: drop the last, smaller batch."),
-        (FRACTION, "Keep shapes the same from step to step: each new one is compiled and loaded again."),
-    ),
-    Sign(
-        "graphs",
-        Kind.XLA,
-        Sure.CERTAIN,
-        spellings(
-            "graphs",
-            ("ut of memory trying to instantiate ", r".{0,20}?graph"),
-            ("cuGraphInstantiate", _OUT),
-            ("CUDA graph", _OUT),
-        ),
-        ("The GPU had no room left for a CUDA graph of a program that XLA had compiled.",),
-        ("XLA records programs as CUDA graphs, which take memory outside of the allocator.",),
-        ("XLA_FLAGS=--xla_gpu_enable_command_buffer= (nothing behind it) turns them off.", NO_XLA, GROWTH),
-        ("XLA_FLAGS=--xla_gpu_enable_command_buffer= (nothing behind it) turns them off.", FRACTION),
     ),
     Sign(
         "unified",
@@ -186,51 +158,6 @@ DEVICE_SIGNS = (
         ("Other causes are an unfit CUDA version and a GPU that is too new for it.",),
         (GROWTH, LOOK),
         asks=ANOTHER,
-    ),
-    Sign(
-        "autotuner",
-        Kind.AUTOTUNER,
-        Sure.LIKELY,
-        (
-            *spellings("autotuner", ("No reference output found",)),
-            *spellings(
-                "autotuner", ("Autotuning failed for HLO", r".{0,3900}?ut of memory while trying to allocate @size@")
-            ),
-            *spellings("autotuner", ("Autotuning failed for HLO", r"(?!.{0,3900}?(?:No valid config|WRONG RESULTS))")),
-            *spellings("autotuner", ("All algorithms tried for ", r".{0,4000}? failed\.(?! Falling)")),
-            *spellings("autotuner", ("ailed to determine best cudnn convolution algorithm for",)),
-            *spellings("autotuner", ("Couldn't get temp CUBIN file name",)),
-        ),
-        (
-            "XLA's autotuner found no memory to try kernels in: {size} were asked for.",
-            "XLA's autotuner failed while it tried kernels for a step: mostly it found no memory to try them in.",
-        ),
-        (
-            "To choose a kernel, XLA runs candidates with inputs, outputs and scratch of their own, on top of what the "
-            "training holds: what has no room fails, until none is left.",
-        ),
-        (
-            NO_XLA,
-            NO_TRIALS,
-            GROWTH,
-            "A smaller batch makes the candidates' buffers smaller, too.",
-        ),
-        (
-            NO_TRIALS,
-            FRACTION,
-            "A smaller batch makes the candidates' buffers smaller, too.",
-        ),
-    ),
-    Sign(
-        "no_kernel",
-        Kind.AUTOTUNER,
-        Sure.POSSIBLE,
-        spellings("no_kernel", ("Autotuning failed for HLO", r".{0,3900}?No valid config")),
-        ("XLA's autotuner found no kernel that runs for a step. The log does not say why: often it had no memory.",),
-        ("Other causes are a driver or a release of XLA that does not fit the GPU.",),
-        (NO_TRIALS, NO_XLA, GROWTH),
-        (NO_TRIALS, FRACTION),
-        asks="Does the log say RESOURCE_EXHAUSTED further up? If it does, it was memory.",
     ),
     Sign(
         "no_algorithm",

@@ -6,7 +6,7 @@ from planner_app.core.doctor.signs.sign import Sign, spellings
 PIPELINE = "Make tf.data's buffers smaller: shuffle() and prefetch() keep as many elements as they say, cache() all."
 PIECES = "Load data in pieces instead of one array; use float32 or uint8 where numpy made float64."
 WORKERS = "Use fewer loader workers and a shorter queue: each worker holds batches of its own."
-_LESS = (PIPELINE, PIECES, WORKERS)
+LESS = (PIPELINE, PIECES, WORKERS)
 LOOK_AT_KERNEL = (
     "Does the kernel's log name this process? `dmesg -T | grep -i 'killed process'` (in a container "
     "`kubectl describe pod` or `docker inspect`) tells: if it does, memory ran out; if not, somebody killed it."
@@ -19,13 +19,6 @@ _KILLED_PROCESS = (
 _VICTIM = (
     r"(?P<pid>\d{1,10}+),? \((?P<process>[^)]{1,60}+)\),? (?=total-vm|UID)"
     r"(?:.{0,200}?anon-rss:(?P<held>\d{1,15}+)(?P<held_unit>kB))?"
-)
-
-# What a progress bar may end with: a shell's word stands right behind it.
-_BAR = r"(?:\d|it/s|s/it|ETA.{0,60}|/step.{0,90}|[\]=━>.])"
-# "./job.sh: line 3: 12345 " in the languages that bash speaks.
-_SHELL_LINE = (
-    r":? (?:Zeile|ligne|riga|linha|línea|строка|рядок|wiersz|linia|řádek|行) ?\d{1,9}(?: ?行)?[ \u00a0]?: +\d{1,10} +$"
 )
 
 HOST_SIGNS = (
@@ -46,7 +39,7 @@ HOST_SIGNS = (
             "The container's or job's memory limit was reached, and the kernel killed a process.",
         ),
         ("That is memory of the machine, not of a GPU; the limit is the control group's, not the machine's.",),
-        ("Give the container or job a higher memory limit.", *_LESS),
+        ("Give the container or job a higher memory limit.", *LESS),
     ),
     Sign(
         "kernel_killed",
@@ -73,7 +66,7 @@ HOST_SIGNS = (
             "The machine ran out of its own memory, and the system killed a process.",
         ),
         ("That is memory of the machine, not of a GPU.",),
-        (*_LESS, "Close what else takes memory, or train on a machine with more of it."),
+        (*LESS, "Close what else takes memory, or train on a machine with more of it."),
     ),
     Sign(
         "job_killed",
@@ -97,7 +90,7 @@ HOST_SIGNS = (
         (
             "Ask the job system for more memory; of Slurm with --mem or --mem-per-cpu, where "
             "`sacct -j JOB -o MaxRSS,ReqMem,State` shows its peak.",
-            *_LESS,
+            *LESS,
         ),
     ),
     Sign(
@@ -119,7 +112,7 @@ HOST_SIGNS = (
         ("That is memory of the machine, not of a GPU. GPU memory that runs out raises an error instead.",),
         (
             "Raise the limit: resources.limits.memory of the pod, or `docker run --memory`.",
-            *_LESS,
+            *LESS,
         ),
     ),
     Sign(
@@ -134,7 +127,7 @@ HOST_SIGNS = (
         ),
         ("The machine behind the session ran out of its own memory, and the session was ended.",),
         ("That is memory of the machine (RAM), not of its GPU.",),
-        (*_LESS, "Or choose a session with more RAM."),
+        (*LESS, "Or choose a session with more RAM."),
     ),
     Sign(
         "worker_memory",
@@ -153,7 +146,7 @@ HOST_SIGNS = (
         ),
         ("A node ran short of its own memory, and the framework that runs the workers ended one of them.",),
         ("That is memory of the machine, not of a GPU. Ray and Dask end workers before the kernel does.",),
-        ("Run fewer tasks at once on a node, or give each worker more memory.", *_LESS),
+        ("Run fewer tasks at once on a node, or give each worker more memory.", *LESS),
     ),
     Sign(
         "object_store",
@@ -166,239 +159,5 @@ HOST_SIGNS = (
             "Drop references to results that are no longer needed, and pass data sets in pieces.",
             "Give it more: ray.init(object_store_memory=BYTES).",
         ),
-    ),
-    Sign(
-        "batch_memory",
-        Kind.HOST,
-        Sure.CERTAIN,
-        spellings("batch_memory", ("ailed to allocate memory for the batch of component",)),
-        ("The machine's own memory ran out while tf.data put a batch together.",),
-        ("Batches are made in the machine's memory, before they are copied to a GPU.",),
-        ("Use a smaller batch, or smaller elements.", PIPELINE),
-    ),
-    Sign(
-        "array_memory",
-        Kind.HOST,
-        Sure.CERTAIN,
-        (
-            *spellings(
-                "array_memory",
-                (
-                    "MemoryError: Unable to allocate ",
-                    r"@size@ for an array with shape \((?P<shape>[\d, ]{1,200}+)\) and data type (?P<dtype>\w{1,40}+)",
-                ),
-                ("MemoryError: Unable to allocate ", r"@size@"),
-            ),
-        ),
-        (
-            "The machine's own memory ran out: numpy asked for an array of {size} ({shape}, {dtype}).",
-            "The machine's own memory ran out: numpy asked for an array of {size}.",
-        ),
-        ("No GPU was involved.",),
-        (PIECES, PIPELINE),
-    ),
-    Sign(
-        "no_memory",
-        Kind.HOST,
-        Sure.CERTAIN,
-        (
-            *spellings(
-                "no_memory",
-                ("MemoryError", r"(?:$|:)(?!.{0,120}?(?:CUDA|cuda|HIP|hip))", r"(?:^|[\s.(])_?(?:Array)?$"),
-                ("std::bad_alloc", r"(?!.{0,120}?(?:CUDA|cuda))", r"(?:terminate called.{0,80}|what\(\): +)$"),
-            ),
-            *spellings("no_memory", ("malloc of size ", r"@size@ failed"), ("C error: out of memory",)),
-            *spellings("no_memory", ("(-4:Insufficient memory) Failed to allocate ", r"@size@")),
-            *spellings("no_memory", ("memory allocation failed for raw data",)),
-            *spellings(
-                "no_memory",
-                ("DefaultCPUAllocator: ", r"(?:can't allocate|not enough) memory: you tried to allocate @size@"),
-            ),
-            *spellings(
-                "no_memory",
-                (
-                    "annot allocate memory",
-                    "",
-                    r"(?:OSError|Errno 12|fork|mmap|rror code 12|errno=12|bash|sh: |shared object: ).{0,100}$",
-                ),
-            ),
-            *spellings("no_memory", ("exceed data ulimit ",)),
-            *spellings("no_memory", ("MPI_Alloc_mem", r".{0,60}?out of memory")),
-        ),
-        (
-            "The machine's own memory ran out, not a GPU's, when {size} were asked for.",
-            "The machine's own memory ran out, not a GPU's.",
-        ),
-        (),
-        (*_LESS, "If `ulimit -v` is set or a job system limits the process, raise that limit."),
-    ),
-    Sign(
-        "commit",
-        Kind.HOST,
-        Sure.CERTAIN,
-        spellings("commit", ("aging file is too small",), ("WinError 1455",)),
-        ("Windows had no memory left to promise: the machine's own and its paging file together are the limit.",),
-        ("A process that loads CUDA's libraries is promised gigabytes, used or not; each loader worker loads them.",),
-        (
-            "Make the paging file larger (System > Advanced > Performance > Virtual memory), or let Windows manage it.",
-            WORKERS,
-            "Close other programs.",
-        ),
-    ),
-    Sign(
-        "pinned",
-        Kind.HOST,
-        Sure.LIKELY,
-        (
-            *spellings("pinned", ("could not allocate pinned host memory of size: ", r"@size@")),
-            *spellings("pinned", ("failed to alloc ", r"@size@ on host: .{0,40}OUT_OF_MEMORY")),
-        ),
-        ("The driver refused {size} of pinned host memory, through which batches are copied to the GPU.",),
-        (
-            "Pinned memory is the machine's, not the GPU's. Windows Subsystem for Linux allows little of it, and a "
-            "machine short of memory none.",
-        ),
-        (
-            "Feed batches with tf.data instead of whole arrays: what is copied at once is what is pinned.",
-            "TF_GPU_HOST_MEM_LIMIT_IN_MB=4096, set before TensorFlow is imported, keeps it from asking for more.",
-            PIECES,
-        ),
-        recovers=True,
-    ),
-    Sign(
-        "killed",
-        Kind.KILLED,
-        Sure.LIKELY,
-        (
-            *spellings("killed", ("Killed", "$", r"^$"), ("Killed", r": 9$", r"^(?:.{0,80}: )?\d{0,10} ?$")),
-            *spellings("killed", ("Killed", "$", rf"{_BAR}\s{{0,8}}$")),
-            *spellings("killed", ("Killed", "$", r"(?:\*\*\* \[[^\]]{1,80}\]|tasks? [\d,-]{1,40}:) $")),
-            *spellings(
-                "killed",
-                ("illed  ", "", r"(?:: line \d{1,9}: +\d{0,10} +|\[\d{1,6}\][+-]? +(?:\d{1,10} +)?|zsh: )[Kk]$"),
-            ),
-            *spellings("killed", ("illed", "$", r"(?:: line \d{1,9}: +\d{0,10} +|zsh: )[Kk]$")),
-            *spellings("killed", ("illed", r"\s{1,60}+\S", r"line \d{1,9}: +\d{1,10} [Kk]$")),
-            *spellings(
-                "killed",
-                *(
-                    (word, after, before)
-                    for after, before in (("$", rf"(?:^|{_BAR}\s{{0,8}})$"), (r"(?:$|\s{1,60}+\S)", _SHELL_LINE))
-                    for word in (
-                        "已杀死",
-                        "已终止",
-                        "Getötet",
-                        "Tué",
-                        "Processus arrêté",
-                        "Terminado (killed)",
-                        "強制終了",
-                        "죽었음",
-                        "Убито",
-                        "Вбито",
-                        "Ucciso",
-                        "Morto",
-                        "Unicestwiony",
-                        "Zabit",
-                    )
-                ),
-            ),
-            *spellings(
-                "killed",
-                ("SIGKILL: 9",),
-                ("terminated by signal SIGKILL",),
-                ("terminated by SIGKILL",),
-                ("status=9/KILL",),
-                ("via signal [SIGKILL]",),
-                ("(SIGKILL)", "", r"(?:ignal 9|by signal 9|xit.{0,60}|ode.{0,40}) ?$"),
-            ),
-            *spellings(
-                "killed",
-                ("signal 9", r"\b", r"(?:interrupted by|killed by|terminated by|with|on|Received) ?(?:the )?$"),
-            ),
-            *spellings("killed", ("killed by signal: Killed",), ("signal: killed",)),
-            *spellings("killed", ("SIGKILL(-9)",)),
-        ),
-        ("The process was killed from outside (SIGKILL): it had no chance to write why.",),
-        (
-            "A training that dies like that mostly met the machine's memory limit, or its container's or job's; GPU "
-            "memory that runs out raises an error instead.",
-        ),
-        (*_LESS, "Give the machine, the container or the job more memory."),
-        asks=LOOK_AT_KERNEL,
-    ),
-    Sign(
-        "exit_code",
-        Kind.KILLED,
-        Sure.LIKELY,
-        (
-            *spellings(
-                "exit_code",
-                *(
-                    (words, r"(?: is)?[\s\"':=(]{0,6}+(?P<code>137|247|-9)(?!\d|\.\d)")
-                    for words in (
-                        *(
-                            "xit code",
-                            "xit status",
-                            "xitcode",
-                            "xit_code",
-                            "xitCode",
-                            "xit Code",
-                            "xited (",
-                            "eturn code",
-                        ),
-                        *("xited with code", "xited with status", "tatus code", "xited with exit code"),
-                        *("xit_status", "non-zero status of"),
-                    )
-                ),
-                (" Error 137", "", r"\*\*\* .{0,100}$"),
-            ),
-        ),
-        ("A process ended with the exit code of SIGKILL: it was killed from outside and had no chance to write why.",),
-        (
-            "137 is 128 + 9, the number of SIGKILL; 247 and -9 are the same. In containers that is mostly the memory "
-            "limit, but whoever stops a container late uses SIGKILL, too.",
-        ),
-        (*_LESS, "Give the machine, the container or the job more memory."),
-        asks=LOOK_AT_KERNEL,
-    ),
-    Sign(
-        "kernel_restarted",
-        Kind.KILLED,
-        Sure.POSSIBLE,
-        (
-            *spellings(
-                "kernel_restarted",
-                ("KernelRestarter: restarting kernel",),
-                (" appears to have died", "", r"ernel.{0,90}$"),
-            ),
-            *spellings("kernel_restarted", (" restarted", "", r"kernel [0-9a-f-]{36}$"), ("Kernel Restarting",)),
-            *spellings("kernel_restarted", ("ernel crashed while executing code",), ("Your session crashed",)),
-            *spellings("kernel_restarted", ("he kernel died. Error",)),
-            *spellings("kernel_restarted", ("Kernel died",), ("kernel died unexpectedly",), ("DeadKernelError",)),
-        ),
-        ("The notebook's kernel died and was started again; nothing in the log says why.",),
-        ("The usual cause is the machine's memory (RAM), which all notebooks of a session share.",),
-        (*_LESS, "Restart the kernel between trainings: a cell that is run twice may keep both data sets."),
-        asks="Was the session's RAM gauge full when it restarted? If so, memory ran out; if not, look for a crash.",
-    ),
-    Sign(
-        "worker_lost",
-        Kind.KILLED,
-        Sure.POSSIBLE,
-        (
-            *spellings("worker_lost", ("process pool was terminated abruptly",), ("BrokenProcessPool",)),
-            *spellings("worker_lost", ("The worker died unexpectedly while executing",), ("KilledWorker: ",)),
-            *spellings("worker_lost", ("its worker process has died",), ("actor died unexpectedly before",)),
-            *spellings("worker_lost", ("worker died or was killed while executing a task",)),
-            *spellings(
-                "worker_lost",
-                ("TerminatedWorkerError",),
-                ("exited unexpectedly", "", r"(?:DataLoader worker|memory thread).{0,90}$"),
-            ),
-        ),
-        ("A worker process ended abruptly while it had work to do; the log does not say why.",),
-        ("Mostly the kernel kills the largest process when memory runs out; a crash in native code looks the same.",),
-        (WORKERS, PIECES),
-        asks=LOOK_AT_KERNEL,
     ),
 )

@@ -39,7 +39,7 @@ class Sign:
 
 def spellings(name: str, *each: tuple[str, ...], **given: str) -> tuple[Rule, ...]:
     """Rules of one name: (mark, after, before) each."""
-    return tuple(rule(name, *parts, **given) for parts in each)
+    return tuple(rule(name, *parts, quotable=True, **given) for parts in each)
 
 
 def told(sentences: Sequence[str], found: Found) -> tuple[str, ...]:
