@@ -16,7 +16,7 @@ from planner_app.units import format_bytes
 PLENTY_BYTES, PLENTY_SHARE = 1 << 30, 0.1
 _ON_DEVICE = frozenset(sign.name for sign in DEVICE_SIGNS)
 OF_TENSORFLOW = (PIPELINE, GROWTH, LIMIT, NO_XLA)
-_KILLED = ("killed", "exit_code", "kernel_restarted", "worker_lost")
+KILLED = ("killed", "exit_code", "kernel_restarted", "worker_lost")
 LARGE = "Warnings of large allocations on the machine stand in the log, too."
 NOT_BY_LIMIT = (
     "Docker did not see its memory limit kill the container (OOMKilled is false): somebody stopped it, or the kernel "
@@ -71,7 +71,7 @@ def of_sign(report: Report, seen: Seen, others: tuple[Other, ...], more: int) ->
 
 def _weighed(sign: Sign, trained: bool, warned: bool) -> tuple[Kind, Sure]:
     """A training that is killed mostly ran out of memory, and so did what took much of it; else nobody knows."""
-    if sign.name in _KILLED:
+    if sign.name in KILLED:
         memory = warned or (trained and sign.sure is Sure.LIKELY)
         return (Kind.HOST, Sure.LIKELY) if memory else (Kind.KILLED, Sure.POSSIBLE)
     return sign.kind, sign.sure

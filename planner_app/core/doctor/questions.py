@@ -14,6 +14,10 @@ def question(told: Told) -> str:
             return "Did the script set a memory limit (memory_limit, a memory fraction), or did another program run?"
         case Kind.LEAK if told.progress.fits <= 1 and not told.seen.retraced:
             return "Do all batches have the same shape? If so, something is kept from step to step; if not, one grew."
+        case Kind.LEAK if told.progress.fits > 1:
+            return (
+                "Did these calls of fit() run in one process? If so, earlier ones are kept; if not, this one is larger."
+            )
         case Kind.SHORTAGE | Kind.XLA if (
             told.numbers.in_use_bytes is None
             and report.requested is not None

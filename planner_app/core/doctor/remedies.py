@@ -20,7 +20,8 @@ SMALLER_BATCH = "Use a smaller batch, with gradient accumulation if the update m
 FEWER_ACTIVATIONS = (
     'Keep fewer activations: mixed precision (keras.config.set_dtype_policy("mixed_bfloat16")), keras.RematScope.'
 )
-WITHOUT_BATCH = ("Make the input smaller: crops, patches, shorter sequences.", FEWER_ACTIVATIONS)
+RECOMPUTE = "Keep fewer activations: keras.RematScope computes them again."
+SMALLER_INPUT = "Make the input smaller: crops, patches, shorter sequences."
 BROADCAST = "Look for an array that became larger than meant: [n, 1] with [1, n] makes n x n numbers."
 GIB = 1 << 30
 
@@ -52,7 +53,7 @@ def of(told: Told) -> tuple[str, ...]:
                 "Or hand out batches one by one, from a keras.utils.PyDataset or a generator.",
             )
         case Kind.XLA if told.report.space:
-            return (*_of_batch(told), FEWER_ACTIVATIONS)
+            return (*_of_batch(told), _fewer_activations(told))
         case Kind.XLA:
             return (
                 *((NO_TRIALS,) if told.seen.autotuned else ()),
@@ -66,7 +67,8 @@ def of(told: Told) -> tuple[str, ...]:
 
 def _of_batch(told: Told) -> Iterator[str]:
     if told.batch_is_one:
-        yield from WITHOUT_BATCH
+        yield SMALLER_INPUT
+        yield _fewer_activations(told)
     elif told.report.during:
         yield "Use a smaller batch there: validation_batch_size of fit(), batch_size of evaluate() and predict()."
     elif told.epoch_had_ended:
@@ -74,6 +76,10 @@ def _of_batch(told: Told) -> Iterator[str]:
         yield SMALLER_BATCH
     else:
         yield SMALLER_BATCH
+
+
+def _fewer_activations(told: Told) -> str:
+    return RECOMPUTE if told.is_half or told.seen.precision else FEWER_ACTIVATIONS
 
 
 def _of_too_large(told: Told) -> Iterator[str]:
@@ -115,6 +121,11 @@ def _of_leak(told: Told) -> tuple[str, ...]:
             "Look for tensors that are kept: losses or outputs gathered in a list (call float(...) or .numpy()), "
             "callbacks that hold batches."
         )
+        if not told.seen.retraced:
+            found.append(
+                "Where inputs differ in size or length the largest batch needs the most: cap it (crop, pad, bucket)"
+                f"{'' if told.batch_is_one else ', or use a smaller batch'}."
+            )
     if told.seen.retraced:
         found.append(
             "Give shapes that repeat: pad to a few lengths, batch(drop_remainder=True), or an input_signature."
@@ -146,7 +157,7 @@ def _of_jax(told: Told) -> Iterator[str]:
     if not told.batch_is_one:
         yield "Use a smaller batch, and add up gradients over several if the update must stay the same."
     if told.seen.counts["keras_on_jax"]:
-        yield FEWER_ACTIVATIONS
+        yield _fewer_activations(told)
     else:
         yield "jax.checkpoint (jax.remat) around blocks computes activations again instead of keeping them."
     if told.kind is Kind.TOO_LARGE:

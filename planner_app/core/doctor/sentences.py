@@ -71,6 +71,11 @@ class Told:
         return self.depends_on_batch and shape is not None and len(shape) > 2 and shape[0] == 1
 
     @property
+    def is_half(self) -> bool:
+        """The tensor has two bytes a number already."""
+        return self.report.dtype in ("half", "bfloat16", "bf16", "f16", "float16")
+
+    @property
     def first_size_that_fits(self) -> int:
         """The largest first size at which the failed tensor alone fits the whole memory; 0 where none does."""
         shape, limit = self.report.shape, self.numbers.limit_bytes
@@ -114,10 +119,13 @@ def tell(told: Told, device: str) -> str:
                 f"piece{largest}: fragmentation."
             )
         case Kind.LEAK:
-            return (
-                f"{where} ran out of memory after {_so_far(told.progress)} that fit: memory grew from step to step, "
-                "because something is kept, or a batch was larger than those before it."
+            grew = (
+                "something of earlier calls is kept, or this model or its batch is larger than those before"
+                if told.progress.fits > 1
+                else "memory grew from step to step, because something is kept, or a batch was larger than those "
+                "before it"
             )
+            return f"{where} ran out of memory after {_so_far(told.progress)} that fit: {grew}."
         case Kind.OTHER_PROCESS:
             return _other_process(told, where)
         case Kind.COPIED_ARRAY:
@@ -304,8 +312,8 @@ def _growth(told: Told) -> list[str]:
     lines = []
     if told.progress.fits > 1:
         lines.append(
-            "fit() was started again and again in one process: models, optimizers and compiled steps of earlier calls "
-            "that something still refers to stay in memory."
+            f"fit() was started {told.progress.fits} times. Models, optimizers and compiled steps of earlier calls in "
+            "the same process stay in memory as long as something refers to them."
         )
     alike = [(count, size) for size, count in told.report.by_size.items() if count >= MANY_ALIKE]
     if alike:

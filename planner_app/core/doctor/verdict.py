@@ -9,7 +9,7 @@ from planner_app.core.doctor.figures import figures
 from planner_app.core.doctor.holding import missing, shares, total_bytes
 from planner_app.core.doctor.log.seen import Evidence, Report, Seen
 from planner_app.core.doctor.notes import harmless, notes
-from planner_app.core.doctor.of_sign import of_sign
+from planner_app.core.doctor.of_sign import KILLED, of_sign
 from planner_app.core.doctor.place import Place, placed
 from planner_app.core.doctor.primary import primary
 from planner_app.core.doctor.questions import question
@@ -110,8 +110,14 @@ def _others(report: Report, seen: Seen) -> tuple[Other, ...]:
             str(BY_NAME[other.sign].kind) if other.sign in BY_NAME else "",
         )
         for other in seen.reports
-        if other is not report
+        if other is not report and not _says_the_same(other, report)
     )[:MOST_OTHERS]
+
+
+def _says_the_same(other: Report, report: Report) -> bool:
+    """That a process was killed follows from who killed it for want of memory."""
+    killer = BY_NAME.get(report.sign)
+    return killer is not None and killer.kind is Kind.HOST and other.sign in KILLED
 
 
 def _more(seen: Seen) -> int:

@@ -61,10 +61,10 @@ def as_text(log: BinaryIO, begin: Callable[[str], None]) -> Iterator[bytes]:
 
 def _of_output(output: _Output) -> str:
     text = output.text if isinstance(output.text, str) else "".join(output.text)
-    if output.traceback:
-        text += "\n".join(output.traceback)
-    elif output.ename:
-        text += f"{output.ename}: {output.evalue}"
+    trace = "\n".join(output.traceback)
+    if output.ename and output.evalue not in trace:  # mostly the traceback's last line says it
+        trace = f"{trace}\n{output.ename}: {output.evalue}"
+    text += trace.lstrip("\n")
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 

@@ -116,7 +116,10 @@ def _parts(log: BinaryIO, name: str, layers: int, room: _Room | None) -> Iterato
     head = log.read(HEAD_BYTES)
     whole = _Joined(head, log)
     if head[:4] == b"\x28\xb5\x2f\xfd":
-        raise PlannerError("The log is compressed with Zstandard: unpack it with `zstd -d` first.")
+        raise PlannerError(
+            "The log is compressed with Zstandard: unpack it with `zstd -d LOG` and give that, or pipe it: "
+            "`zstd -dc LOG | plimsoll doctor -`."
+        )
     packed = room or _Room(MOST_UNPACKED_BYTES)
     if layers and (unpacked := _decompressed(head, whole)) is not None:
         yield from _parts(unpacked, name.rpartition(".")[0] or name, layers - 1, packed)

@@ -81,6 +81,12 @@ class Gathering:
                 return report
         return None
 
+    def latest(self, sign: str, line: Line, lines: int) -> Report | None:
+        """What this process said last, if it is of this kind and not further away."""
+        report = next((report for report in reversed(self.seen.reports) if report.rank == self.rank), None)
+        near = report is not None and report.sign == sign and line.number - report.last_line <= lines
+        return report if near else None
+
     def withdraw(self, sign: str, line: Line) -> None:
         """A line just behind the report says that it is only a warning."""
         reports = self.seen.reports

@@ -9,24 +9,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from planner_app.core.doctor.log.quoting import REACH, is_quoted
 from planner_app.units import MOST_BYTES
 
 Found = Mapping[str, str | None]
 
-REACH = 120  # characters before the mark that a rule may look at
 MOST_PLACES = 4  # of one line where a mark is tried
-# HumanReadableNumBytes; CuPy writes "1,024 bytes", numpy "184. MiB"; "10.76G" was StreamExecutor's spelling until 2.16, and is TPUs' still.
+# HumanReadableNumBytes; CuPy writes "1,024 bytes", numpy "184. MiB"; "10.76G" was StreamExecutor's spelling until
+# 2.16, and is TPUs' still.
 _SIZE = (
     r"(?P<{0}>\d{{1,3}}(?:,\d{{3}}){{1,6}}+(?![,\d])|\d{{1,20}}+(?:\.\d{{1,9}}+|\.(?= [kKMGTPE]))?+)"
     r"(?: ?(?P<{0}_unit>[kKMGTPE]?i?B(?![a-z])|[KMGTPE](?![a-zA-Z])|[Bb]ytes?+))?+"
 )
-# A sentence about failures, in a README or a comment, names them as a log does.
-_LEADS_TO = re.compile(
-    r"(?:^|\s)#{1,6} +[A-Za-z]|`$|\b(?:[Ii]f|[Ww]hen|[Ww]henever|[Uu]nless|[Ii]n case of|[Ii]nstead of|[Hh]ow to|[Tt]o (?:avoid|"
-    r"prevent|fix|handle|catch)|[Yy]ou (?:may|might|can|will|see|get)|(?:may|might|can|could) (?:also )?(?:see|get|cause|"
-    r"lead|raise|throw|happen|mean|end)|means|usually|often|sometimes|typically|e\.g\.|such as)\b"
-)
-_LEADS_ON = re.compile(r"`|.{0,40}?\b(?:means|usually|often|typically|happens|occurs|is raised|in the logs?)\b")
 _FACTORS: dict[str, int] = {"": 1, "B": 1, **{unit: 1024**power for power, unit in enumerate("KMGTPE", start=1)}}
 
 
@@ -53,17 +47,13 @@ class Rule:
         for _ in range(MOST_PLACES):
             if place < 0:
                 return None
-            if (found := self.after.match(text, place)) and not (self.quotable and _in_prose(text, place, found.end())):
+            if (found := self.after.match(text, place)) and not (self.quotable and is_quoted(text, place, found.end())):
                 if self.before is None:
                     return {**found.groupdict(), **self.given}
                 if earlier := self.before.search(text[max(0, place - REACH) : place]):
                     return {**earlier.groupdict(), **found.groupdict(), **self.given}
             place = text.find(self.mark, place + 1)
         return None
-
-
-def _in_prose(text: str, start: int, end: int) -> bool:
-    return bool(_LEADS_TO.search(text[max(0, start - REACH) : start]) or _LEADS_ON.match(text, end))
 
 
 def rule(name: str, mark: str, after: str = "", before: str = "", *, quotable: bool = False, **given: str) -> Rule:

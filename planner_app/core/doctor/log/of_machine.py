@@ -89,7 +89,8 @@ def ended_badly(gathering: Gathering, _found: Found, line: Line) -> None:
 
 def epoch(gathering: Gathering, found: Found, line: Line) -> None:
     last, number = gathering.progress, number_of(found, "number") or 0
-    fits = last.fits + (last.fits == 0 or number <= last.epoch)
+    said_again = number == last.epoch and last.step == 0
+    fits = last.fits + (last.fits == 0 or (number <= last.epoch and not said_again))
     gathering.advance(Progress(fits, number, number_of(found, "of") or 0, last.steps, unit=last.unit), line)
 
 

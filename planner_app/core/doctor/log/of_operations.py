@@ -8,6 +8,8 @@ from planner_app.core.doctor.log.seen import MOST_EVIDENCE, MOST_NAMES
 
 PROFILING = "Profiling failure on "
 AUTOTUNER = "Autotuning failed for HLO"
+ORIGINAL = "Original error: "
+BEHIND_AUTOTUNER = 40  # lines: the operation that it tried kernels for stands between
 CPU_CLIENT = "ut of memory allocating "  # how XLA's CPU client spells it
 
 
@@ -121,6 +123,10 @@ def xla(gathering: Gathering, found: Found, line: Line) -> bool | None:
     """True leaves the line to the signs."""
     if PROFILING in line.text or AUTOTUNER in line.text:
         return AUTOTUNER in line.text
+    if ORIGINAL in line.text and (tried := gathering.latest("autotuner", line, BEHIND_AUTOTUNER)) is not None:
+        tried.told.update((name, value) for name, value in found.items() if value)
+        tried.keep(line)
+        return None
     exact = number_of(found, "exact")
     size, report = bytes_of(found, "size") if exact is None else exact, gathering.last()
     if report is None or not _about(report.requested, size):
@@ -133,10 +139,14 @@ def xla(gathering: Gathering, found: Found, line: Line) -> bool | None:
     return None
 
 
-def suboptimal(gathering: Gathering, _found: Found, line: Line) -> None:
+def suboptimal(gathering: Gathering, _found: Found, line: Line) -> bool:
+    """Of an exception it is no warning: the line is left to the signs."""
+    if "Error: " in line.text:
+        return True
     gathering.withdraw("xla", line)
     gathering.fell_back = line.number
     gathering.seen.note("tried", line)
+    return False
 
 
 def hbm(gathering: Gathering, found: Found, line: Line) -> None:

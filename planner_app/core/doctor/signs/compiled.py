@@ -44,7 +44,8 @@ COMPILED_SIGNS = (
             ),
             *spellings("autotuner", ("Autotuning failed for HLO", r"(?!.{0,3900}?(?:No valid config|WRONG RESULTS))")),
             *spellings("autotuner", ("All algorithms tried for ", r".{0,4000}? failed\.(?! Falling)")),
-            *spellings("autotuner", ("ailed to determine best cudnn convolution algorithm for",)),
+            *spellings("autotuner", ("All algorithms tried for ", "", r"Error: .{0,100}$")),
+            *spellings("autotuner", ("ailed to determine best cudnn convolution algorithm", r"(?: for|: )")),
             *spellings("autotuner", ("Couldn't get temp CUBIN file name",)),
         ),
         (

@@ -200,6 +200,32 @@ DEVICE_SIGNS = (
         asks="Were other programs open that hold much memory? Activity Monitor tells.",
     ),
     Sign(
+        "other_pool",
+        Kind.UNKNOWN,
+        Sure.CERTAIN,
+        (
+            *spellings("other_pool", ("Out of GPU memory trying to allocate ", r"@size@")),
+            *spellings("other_pool", ("Out of memory allocating ", r"@size@ \(allocated so far: @used@")),
+            *spellings(
+                "other_pool",
+                (
+                    "Out of memory error on GPU ",
+                    r"(?P<gpu>\d{1,4}+)\. Cannot allocate @size@ memory on GPU.{1,60}?@used@ memory has been allocated "
+                    r"and available memory is only @free@",
+                ),
+                ("Out of memory error on GPU ", r"(?P<gpu>\d{1,4}+)\. Cannot allocate @size@"),
+            ),
+        ),
+        (
+            "The GPU's memory ran out: {size} were asked for with {free} free; the program held {used}.",
+            "The GPU's memory ran out: {size} were asked for; the program held {used}.",
+            "The GPU's memory ran out: {size} were asked for.",
+        ),
+        ("The message is not TensorFlow's: what else was on the device, it does not tell.",),
+        ("Work on less at once: a smaller batch, or pieces.", LOOK, NOW),
+        asks=ANOTHER,
+    ),
+    Sign(
         "gpu_full",
         Kind.UNKNOWN,
         Sure.CERTAIN,
@@ -212,6 +238,7 @@ DEVICE_SIGNS = (
                 ("Cuda Driver (out of memory)",),
             ),
             *spellings("gpu_full", ("cuda runtime error (2)",), ("cupy.cuda.memory.OutOfMemoryError",)),
+            *spellings("gpu_full", ("std::bad_alloc: out_of_memory: CUDA error",)),
             *spellings("gpu_full", ("torch.cuda.OutOfMemoryError",), ("torch.OutOfMemoryError",)),
             *spellings("gpu_full", ("cudaMalloc failed: out of memory",), ("cublasCreate_v2 failed: out of memory",)),
         ),

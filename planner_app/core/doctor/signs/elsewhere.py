@@ -20,6 +20,20 @@ ELSEWHERE_SIGNS = (
         ("Start the container with more: docker run --shm-size=8g; or use fewer workers.",),
     ),
     Sign(
+        "bus_error",
+        Kind.OTHER_ERROR,
+        Sure.POSSIBLE,
+        spellings(
+            "bus_error",
+            ("Bus error", r"(?: \(core dumped\)|: 10|$)"),
+            ("SIGBUS", r"\b"),
+        ),
+        ("A bus error: a page of a file or of /dev/shm that the program had mapped could not be had.",),
+        ("Mostly the disk, or the space that processes share (/dev/shm), was full; not the GPU's memory.",),
+        ("`df -h` and `df -h /dev/shm` show what is full; in a container docker run --shm-size=8g gives more.",),
+        asks="Was the disk or /dev/shm full when it happened?",
+    ),
+    Sign(
         "disk",
         Kind.OTHER_ERROR,
         Sure.CERTAIN,

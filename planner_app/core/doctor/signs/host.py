@@ -20,6 +20,11 @@ _VICTIM = (
     r"(?P<pid>\d{1,10}+),? \((?P<process>[^)]{1,60}+)\),? (?=total-vm|UID)"
     r"(?:.{0,200}?anon-rss:(?P<held>\d{1,15}+)(?P<held_unit>kB))?"
 )
+# earlyoom: 'sending SIGTERM to process 2001 uid 1000 "python": badness 1000, VmRSS 28100 MiB'.
+_CHOSEN = (
+    r"(?P<pid>\d{1,10}+).{0,40}?\"(?P<process>[^\"]{1,60}+)\".{0,60}?badness(?:.{0,40}?VmRSS (?P<held>\d{1,12}+) ?"
+    r"(?P<held_unit>MiB))?"
+)
 
 HOST_SIGNS = (
     Sign(
@@ -31,6 +36,7 @@ HOST_SIGNS = (
             *spellings(
                 "container_killed", ("oom-kill:constraint=CONSTRAINT_MEMCG", r".{0,300}?task=(?P<process>[^,]{1,60}+)")
             ),
+            *spellings("container_killed", ("oom-kill:constraint=CONSTRAINT_MEMCG",)),
             *spellings("container_killed", ("killed as a result of limit of ",)),
         ),
         (
@@ -59,6 +65,16 @@ HOST_SIGNS = (
             *spellings("kernel_killed", ("has been killed by the OOM killer",), ("Failed with result 'oom-kill'",)),
             *spellings("kernel_killed", ("due to memory pressure for ", "", r"illed .{0,90}$")),
             *spellings("kernel_killed", ("due to memory used (", "", r"illed .{0,110}$"), ("ow memory! ",)),
+            *spellings(
+                "kernel_killed",
+                ("systemd-oomd", r".{0,20}?: Killed .{1,1500}? due to memory (?:pressure|used)"),
+                ("systemd-oomd killed ", r"[1-9]\d{0,6} process"),
+            ),
+            *spellings(
+                "kernel_killed",
+                ("sending SIGTERM to process ", _CHOSEN),
+                ("sending SIGKILL to process ", _CHOSEN),
+            ),
         ),
         (
             "The machine ran out of its own memory, and the system killed {process}, which held {held}.",
@@ -79,11 +95,14 @@ HOST_SIGNS = (
             *spellings(
                 "job_killed",
                 (": Out Of Memory", "", r"(?:task|srun).{0,80}$"),
-                ("OUT_OF_MEMORY", r"(?! \))", r"(?:State|state|\d)\S{0,3}\s{1,20}$"),
+                ("OUT_OF_MEMORY", r"(?! \))", r"(?:State|state|\d)\S{0,12}\s{1,40}$"),
             ),
             *spellings("job_killed", ("OUT_OF_ME+",), ("TERM_MEMLIMIT",), ("for exceeding memory limits",)),
             *spellings("job_killed", ("job killed: ", r"v?mem \d{1,20}+(?:[kmg]?b)? exceeded limit")),
             *spellings("job_killed", ("has gone over memory limit of ",), ("has gone over cgroup memory limit of ",)),
+            *spellings("job_killed", ("group mem limit exceeded",), ("exceeded MEM usage hard limit",)),
+            *spellings("job_killed", ("emory usage ", r"\(.{1,40}?\) exceeded request"), ("exceeded request_memory",)),
+            *spellings("job_killed", ("exceeds job hard limit ", r"\W{0,3}(?:h|s)_(?:vmem|rss|data)")),
         ),
         ("The job reached the memory limit that it asked the job system for, and was killed.",),
         ("That is memory of the machine, not of a GPU.",),

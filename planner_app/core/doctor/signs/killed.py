@@ -25,7 +25,7 @@ KILLED_SIGNS = (
                 ("illed  ", "", r"(?:: line \d{1,9}: +\d{0,10} +|\[\d{1,6}\][+-]? +(?:\d{1,10} +)?|zsh: )[Kk]$"),
             ),
             *spellings("killed", ("illed", "$", r"(?:: line \d{1,9}: +\d{0,10} +|zsh: )[Kk]$")),
-            *spellings("killed", ("illed", r"\s{1,60}+\S", r"line \d{1,9}: +\d{1,10} [Kk]$")),
+            *spellings("killed", ("illed", r"(?:: 9)?\s{1,60}+\S", r"line \d{1,9}: +\d{1,10} [Kk]$")),
             *spellings(
                 "killed",
                 *(
@@ -63,6 +63,7 @@ KILLED_SIGNS = (
                 ("signal 9", r"\b", r"(?:interrupted by|killed by|terminated by|with|on|Received) ?(?:the )?$"),
             ),
             *spellings("killed", ("killed by signal: Killed",), ("signal: killed",)),
+            *spellings("killed", ("KILLED BY SIGNAL: 9",), ("EXIT STRING: Killed",)),
             *spellings("killed", ("SIGKILL(-9)",)),
         ),
         ("The process was killed from outside (SIGKILL): it had no chance to write why.",),

@@ -1,0 +1,17 @@
+"""Whether words of an error stand in a sentence about errors: a README or a comment names them as a log does."""
+
+import re
+
+REACH = 120  # characters before a mark that are looked at
+
+_LEADS_TO = re.compile(
+    r"(?:^|\s)#{1,6} +[A-Za-z]|`$|\b(?:[Ii]f|[Ww]hen|[Ww]henever|[Uu]nless|[Ii]n case of|[Ii]nstead of|[Hh]ow to|"
+    r"[Tt]o (?:avoid|prevent|fix|handle|catch)|[Yy]ou (?:may|might|can|will|see|get)|(?:may|might|can|could) (?:also )?"
+    r"(?:see|get|cause|lead|raise|throw|happen|mean|end)|means|usually|often|sometimes|typically|e\.g\.|such as)\b"
+)
+_LEADS_ON = re.compile(r"`|.{0,40}?\b(?:means|usually|often|typically|happens|occurs|is raised|in the logs?)\b")
+
+
+def is_quoted(text: str, start: int, end: int) -> bool:
+    """Of the words from `start` to `end`."""
+    return bool(_LEADS_TO.search(text[max(0, start - REACH) : start]) or _LEADS_ON.match(text, end))
