@@ -261,6 +261,9 @@ DEVICE_SIGNS = (
         (),
         ("Use a smaller batch on each core, bfloat16, or more cores.",),
     ),
+)
+
+VAGUE_SIGNS = (
     Sign(
         "some_memory",
         Kind.UNKNOWN,
