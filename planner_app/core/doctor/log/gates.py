@@ -11,7 +11,7 @@ from planner_app.core.doctor.signs import SIGNS
 
 # Few and long parts of the marks: each is looked for in every byte.
 _FAILURES = (
-    "emory OUT_OF_ME lloc OOM oom handle cuDNN NCCL ALLOC_FAILED initialized illed xceeded 已 ernel xit RAM "
+    "emory OUT_OF_ME lloc OOM oom handle cuDNN NCCL ALLOC_FAILED initialized illed xceed 已 ernel xit RAM "
     "ailed KILL died CUDA Ctx _STATUS_ TERM_ DUE".split()
 )
 _RUN = ("Epoch", "ETA", "/step", "%|", "step = ", "global step ", "Train on ", "retracing", "xhausted", "EXHAUSTED")
@@ -58,6 +58,7 @@ def _gates() -> Gates:
         bars=bars,
         in_bars=bars | {b"Epoch"},
         later=after_failures,
+        plain=tuple(gate for gate in always if gate.isascii()),
         marks={gate: _marks_with(gate, known) for gate in (*always, *after_failures)},
     )
 

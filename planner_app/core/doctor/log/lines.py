@@ -51,6 +51,7 @@ class Gates(NamedTuple):
         failures: Those of `always` that a failure can begin with.
         later: Of lines that matter only behind a failure.
         bars: Those of `always` that progress bars hold; `in_bars` may stand beside them.
+        plain: Those of `always` that text without other letters can hold; empty for all of them.
         marks: For each gate what finds those marks of rules that hold it; without them a gate is enough.
     """
 
@@ -59,6 +60,7 @@ class Gates(NamedTuple):
     later: Sequence[bytes]
     bars: frozenset[bytes] = frozenset()
     in_bars: frozenset[bytes] = frozenset()
+    plain: Sequence[bytes] = ()
     marks: Mapping[bytes, re.Pattern[bytes]] = MappingProxyType({})
 
     def only_bar(self, held: Sequence[bytes]) -> bool:
@@ -71,7 +73,8 @@ class Gates(NamedTuple):
         return any(self.marks[gate].search(line) for gate in held if gate not in self.later or failed())
 
     def in_block(self, block: bytes, failed: bool) -> list[bytes]:
-        present = [gate for gate in self.always if gate in block]
+        gates = self.plain if self.plain and block.isascii() else self.always
+        present = [gate for gate in gates if gate in block]
         if failed or not self.failures.isdisjoint(present):
             present += [gate for gate in self.later if gate in block]
         return present

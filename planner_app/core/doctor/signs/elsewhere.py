@@ -26,9 +26,7 @@ ELSEWHERE_SIGNS = (
         spellings(
             "bus_error",
             ("Bus error", r"(?: \(core dumped\)|: 10|$)"),
-            ("signal SIGBUS",),
-            ("Signals.SIGBUS",),
-            ("(SIGBUS)",),
+            ("SIGBUS", r"\b", r"(?:signal |Signals\.|\()$"),
         ),
         ("A bus error: a page of a file or of /dev/shm that the program had mapped could not be had.",),
         ("Mostly the disk, or the space that processes share (/dev/shm), was full; not the GPU's memory.",),

@@ -22,8 +22,8 @@ _VICTIM = (
 )
 # earlyoom: 'sending SIGTERM to process 2001 uid 1000 "python": badness 1000, VmRSS 28100 MiB'.
 _CHOSEN = (
-    r"(?P<pid>\d{1,10}+).{0,40}?\"(?P<process>[^\"]{1,60}+)\".{0,60}?badness(?:.{0,40}?VmRSS (?P<held>\d{1,12}+) ?"
-    r"(?P<held_unit>MiB))?"
+    r"(?:.{0,40}?VmRSS (?P<held>\d{1,12}+) ?(?P<held_unit>MiB))?",
+    r"sending SIG(?:TERM|KILL) to process (?P<pid>\d{1,10}).{0,40}?\"(?P<process>[^\"]{1,60})\"$",
 )
 
 HOST_SIGNS = (
@@ -72,8 +72,7 @@ HOST_SIGNS = (
             ),
             *spellings(
                 "kernel_killed",
-                ("sending SIGTERM to process ", _CHOSEN),
-                ("sending SIGKILL to process ", _CHOSEN),
+                (": badness ", *_CHOSEN),
             ),
         ),
         (
@@ -101,7 +100,9 @@ HOST_SIGNS = (
             *spellings("job_killed", ("job killed: ", r"v?mem \d{1,20}+(?:[kmg]?b)? exceeded limit")),
             *spellings("job_killed", ("has gone over memory limit of ",), ("has gone over cgroup memory limit of ",)),
             *spellings("job_killed", ("group mem limit exceeded",), ("exceeded MEM usage hard limit",)),
-            *spellings("job_killed", ("emory usage ", r"\(.{1,40}?\) exceeded request"), ("exceeded request_memory",)),
+            *spellings(
+                "job_killed", (") exceeded request", "", r"emory usage \(.{1,40}$"), ("exceeded request_memory",)
+            ),
             *spellings("job_killed", ("exceeds job hard limit ", r"\W{0,3}(?:h|s)_(?:vmem|rss|data)")),
         ),
         ("The job reached the memory limit that it asked the job system for, and was killed.",),
