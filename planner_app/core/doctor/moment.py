@@ -14,7 +14,7 @@ LARGEST_SHOWN = 5
 GROWTH_BYTES, GROWTH_SHARE = 16 << 20, 0.01
 STEADY_SHARE = 0.75  # of the looks that must not be smaller than the one before, for a growth to be called steady
 FEWEST_LOOKS = 4
-SHORTEST_SECONDS = 20  # below this nothing is foretold
+SHORTEST_SECONDS = 20  # below this no growth is called steady
 INSIDE = (
     "TensorFlow and JAX take regions of a GPU and keep them: growth inside of those can't be seen from outside. "
     "`plimsoll measure MODEL --steps 50` sees it."
@@ -85,7 +85,7 @@ def growth(looks: Sequence[Look], pid: int | None = None) -> Section:
     """From the first look to the last."""
     first, last = looks[0], looks[-1]
     seconds = last.seconds - first.seconds
-    title = f"Over {seconds:.0f} seconds"
+    title = f"Over {seconds:.0f} second{'' if f'{seconds:.0f}' == '1' else 's'}"
     rows, sentences = [], []
     watched = [pid] if pid is not None else [process.pid for process in last.processes[:LARGEST_SHOWN]]
     for number in watched:
@@ -201,12 +201,15 @@ def _lasts(process: Process, series: Sequence[int], seconds: float, host: HostMe
     rising = sum(after >= before for before, after in pairwise(series))
     if rising < STEADY_SHARE * (len(series) - 1):
         return ""
-    said = f"{process.name} ({process.pid}) grew steadily, by {format_bytes(round(grown / seconds * 60))} a minute"
+    who = f"{process.name} ({process.pid})"
+    if seconds < SHORTEST_SECONDS:
+        return f"{who} grew by {format_bytes(grown)}: a longer watch tells whether that goes on."
+    said = f"{who} grew steadily, by {format_bytes(round(grown / seconds * 60))} a minute"
     room = [host.available_bytes]
     if process.limit_bytes is not None:
         room.append(max(0, process.limit_bytes - series[-1]))
     left = min((each for each in room if each is not None), default=None)
-    if left is None or seconds < SHORTEST_SECONDS:
+    if left is None:
         return f"{said}."
     minutes = left / (grown / seconds * 60)
     until = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.0f} hours"
