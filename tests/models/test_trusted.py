@@ -23,6 +23,15 @@ import keras
 def say(text):
     print(text)
 
+@keras.saving.register_keras_serializable("parts")
+def spread(shape, dtype=None):
+    raise AssertionError("It is refused before it is called.")
+
+@keras.saving.register_keras_serializable("parts")
+class Leaving(keras.layers.Layer):
+    def __init__(self, **given):
+        raise SystemExit("leaving")
+
 class Loader:
     def __init__(self, **given):
         raise AssertionError("It is refused before it is made.")
@@ -110,6 +119,26 @@ def test_that_a_class_that_the_package_has_not_registered_is_refused_before_it_i
     }
     model = check_model(written(config), trust=["parts"])
     with pytest.raises(ModelError, match="which parts has not registered for Keras' serialization"):
+        run(Trace(model=model, setup=Setup(batch=4).step("cpu")), StepTrace)
+
+
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("place", ["kernel_initializer", "activation"])
+def test_that_a_registered_function_is_refused_where_a_text_names_it(written, place):
+    """Keras takes initializers and the like by the names they are registered under."""
+    function = {"class_name": "Dense", "module": "keras.layers", "registered_name": None}
+    layers = [{**function, "config": {"units": 2, place: "parts>spread"}}, {**BACKBONE, "config": {}}]
+    config = {"name": "s", "layers": layers, "build_input_shape": [None, 4]}
+    file = written({"module": "keras", "class_name": "Sequential", "registered_name": None, "config": config})
+    with pytest.raises(ModelError, match="names parts>spread, which is not a class"):
+        run(Trace(model=check_model(file, trust=["parts"]), setup=Setup(batch=4).step("cpu")), StepTrace)
+
+
+@pytest.mark.usefixtures("parts")
+def test_that_a_class_that_ends_the_process_is_named_as_one_that_can_not_be_made(written):
+    config = {**BACKBONE, "class_name": "Leaving", "registered_name": "parts>Leaving", "config": {}}
+    model = check_model(written(config), trust=["parts"])
+    with pytest.raises(ModelError, match=r"can't rebuild the model from its configuration.*SystemExit"):
         run(Trace(model=model, setup=Setup(batch=4).step("cpu")), StepTrace)
 
 

@@ -1,7 +1,7 @@
 """Classes of packages that the user trusts, looked up before anything of a file is rebuilt."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from keras.src.saving import object_registration
@@ -20,11 +20,13 @@ def import_trusted(model: CheckedModel) -> None:
     for package in model.trusted:
         try:
             importlib.import_module(package)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ModelError(f"The package {package!r} can't be imported: {error} ({type(error).__name__}).") from error
     if model.trusted:
         for tree in (model.config, model.compile_config or {}):
             copied(tree, lambda node, _: _checked(node, model.trusted))
+            for text in _texts(tree):
+                _check_text(text, model.trusted)
 
 
 def without_preprocessors(tree: Any) -> Any:
@@ -40,6 +42,25 @@ def without_preprocessors(tree: Any) -> Any:
         return node
 
     return copied(tree, change)
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, (Mapping, list, tuple)):
+        for each in tree.values() if isinstance(tree, Mapping) else tree:
+            yield from _texts(each)
+
+
+def _check_text(text: str, packages: tuple[str, ...]) -> None:
+    """Keras takes initializers, losses and the like by the name they are registered under, functions too."""
+    registered = object_registration.GLOBAL_CUSTOM_OBJECTS.get(text)
+    package = str(getattr(registered, "__module__", "")).partition(".")[0]
+    if package in packages and not isinstance(registered, type):
+        raise ModelError(
+            f"The model names {text[:80]}, which is not a class: only registered classes of a trusted package may be "
+            "named by a file."
+        )
 
 
 def _checked(node: dict[str, Any], packages: tuple[str, ...]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _explained() -> Iterator[None]:
         yield
     except PlannerError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if is_overflow(error):
             raise too_large() from error
         raise ModelError(

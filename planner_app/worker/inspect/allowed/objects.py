@@ -12,7 +12,7 @@ from planner_app.worker.inspect.refusal import Refused
 
 MAX_NAMED = 20  # classes spelled out in one sentence
 KERAS_2_ONLY = frozenset({"TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer", "ClassMethod", "InstanceMethod"})
-FILE_FIELDS = ("vocabulary", "filepath")
+FILE_FIELDS = ("vocabulary", "filepath", "merges", "proto")  # the last two of tokenizers in packages
 NOTHING_CUSTOM = UserNames()
 NUMERIC = ("float", "bfloat", "int", "uint", "bool", "complex", "string")
 
