@@ -43,6 +43,16 @@ def model():
     model.compile("adam", "mse")
     return model, ({"words": tf.TensorSpec((None, None))}, tf.TensorSpec((None, 1)))
 
+def compiled_without_a_loss():
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3)])
+    model.compile("sgd")
+    return model
+
+def inputs_alone():
+    words = keras.Input((6,), name="words")
+    outputs = {"first": keras.layers.Dense(2)(words), "second": keras.layers.Dense(3)(words)}
+    return keras.Model({"words": words}, outputs), {"words": numpy.zeros((4, 6), "float32")}
+
 def ragged():
     return model()[0], ({"words": tf.ragged.constant([[1.0], [2.0, 3.0]])}, numpy.zeros((2, 1)))
 """
@@ -113,6 +123,24 @@ def test_that_sizes_of_data_are_given_by_the_names_of_inputs(worker, tmp_path):
     assert worker.run(Trace(model=model, setup=sized), StepTrace).operations
     with pytest.raises(SetupError, match=r"The data is ragged.*padded_batch"):
         worker.run(Trace(model=check_model(f"{file}:ragged"), setup=step), StepTrace)
+
+
+@pytest.mark.parametrize(
+    ("name", "assumed"),
+    [
+        ("compiled_without_a_loss", ("loss mean_squared_error: the model is compiled without one",)),
+        (
+            "inputs_alone",
+            tuple(f"{each}: the model is not compiled" for each in ("optimizer adam", "loss mean_squared_error")),
+        ),
+    ],
+)
+def test_that_a_loss_that_nobody_names_is_assumed_with_its_targets(worker, tmp_path, name, assumed):
+    file = tmp_path / "open_sizes.py"
+    file.write_text(OPEN_SIZES)
+    step = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
+    trace = worker.run(Trace(model=check_model(f"{file}:{name}"), setup=step), StepTrace)
+    assert trace.trained.assumed == assumed
 
 
 @pytest.mark.parametrize("name", ["written_batch", "stateful_text"])

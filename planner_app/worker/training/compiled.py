@@ -22,7 +22,7 @@ from planner_app.worker.training.expected import adds_losses, has_own_step
 from planner_app.worker.training.optimizers import accumulating, make_optimizer, optimizers_of, renewed
 
 ASSUMED_OPTIMIZER, ASSUMED_LOSS = Optimizer("adam"), "mean_squared_error"
-UNCOMPILED = "the model is not compiled"
+UNCOMPILED, WITHOUT_LOSS = "the model is not compiled", "the model is compiled without one"
 NOT_AS_SAVED = f"Keras {keras.__version__} can't compile the model as it was saved"
 AUTO = "auto"
 KERAS_2_OPTIONS = {"lr": "learning_rate"}
@@ -61,11 +61,13 @@ def compile_model(model: keras.Model, setup: StepSetup, *, jit: bool | str | Non
     kept = {key: given[key] for key in ("loss", "loss_weights", "metrics", "weighted_metrics") if given.get(key)}
     if setup.loss:
         kept = {"loss": make_loss(setup.loss)}  # what metrics compare is of another shape than before, mostly
-    elif not model.compiled and not has_own_step(model) and not adds_losses(model):
-        kept = {"loss": ASSUMED_LOSS}
-        assumed.append(f"loss {ASSUMED_LOSS}: {UNCOMPILED}")
+    elif not kept.get("loss") and model.loss is None and not has_own_step(model) and not adds_losses(model):
+        kept["loss"] = ASSUMED_LOSS
+        assumed.append(f"loss {ASSUMED_LOSS}: {WITHOUT_LOSS if model.compiled else UNCOMPILED}")
     optimizer = _optimizer(model, setup, accumulate)
-    changed = setup.loss or not model.compiled or optimizer is not model.optimizer
+    changed = (
+        setup.loss or not model.compiled or optimizer is not model.optimizer or ("loss" in kept and model.loss is None)
+    )
     if changed:
         eagerly, steps = bool(getattr(model, "run_eagerly", False)), getattr(model, "steps_per_execution", None) or 1
         if setup.loss:

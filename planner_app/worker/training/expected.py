@@ -119,6 +119,12 @@ def named_after_inputs(feed: Feed, model: keras.Model) -> Feed:
     return replace(feed, structure=x if others is None else (x, *others))
 
 
+def with_targets(feed: Feed, model: keras.Model) -> Feed:
+    """Where there are inputs alone: the targets that the loss compares the outputs with, too."""
+    x, y, weight = keras.utils.unpack_x_y_sample_weight(feed.structure)
+    return feed if y is not None else replace(feed, structure=(x, _targets(model, x, model.loss, None), weight))
+
+
 def written_batch(model: keras.Model) -> int | None:
     """The batch size that is written into the model's inputs."""
     if not getattr(model, "inputs", None):

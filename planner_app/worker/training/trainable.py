@@ -24,7 +24,13 @@ from planner_app.units import count_of
 from planner_app.worker.build.backend import without_values
 from planner_app.worker.build.rebuild import Rebuilt, rebuilt
 from planner_app.worker.training.compiled import compile_model
-from planner_app.worker.training.expected import expected_feeds, has_own_step, named_after_inputs, written_batch
+from planner_app.worker.training.expected import (
+    expected_feeds,
+    has_own_step,
+    named_after_inputs,
+    with_targets,
+    written_batch,
+)
 from planner_app.worker.training.feed import Feed, given_feed, sample_batch
 from planner_app.worker.training.optimizers import optimizers_of
 from planner_app.worker.training.training_text import losses_text, optimizers_text
@@ -116,8 +122,10 @@ def _made(
         assumed = compile_model(made.model, setup, jit=jit, accumulate=accumulate)
         made = replace(made, assumed=made.assumed + assumed)
         if made.data is not None:
-            feed = named_after_inputs(given_feed(made.data), made.model)
-            return made, [replace(feed.filled(dict(setup.sizes)), batch=written_batch(made.model))]
+            feed = named_after_inputs(given_feed(made.data), made.model).filled(dict(setup.sizes))
+            if any(each.startswith("loss ") for each in assumed):  # data of inputs alone is no mistake then
+                feed = with_targets(feed, made.model)
+            return made, [replace(feed, batch=written_batch(made.model))]
         return made, expected_feeds(made.model, sizes)
 
 
