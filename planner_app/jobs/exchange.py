@@ -86,11 +86,12 @@ class Exchange:
 
     def _check_footprint(self) -> None:
         limits, used = self._limits, self._child.footprint.read()
-        if used.disk_bytes > limits.disk_bytes or used.files > MOST_ENTRIES:
-            most = (
-                f"{gib(limits.disk_bytes)} of files" if used.disk_bytes > limits.disk_bytes else f"{MOST_ENTRIES} files"
-            )
+        most_bytes = used.disk_bytes + used.unsized * limits.file_bytes
+        if most_bytes > limits.disk_bytes or used.files > MOST_ENTRIES:
+            most = f"{gib(limits.disk_bytes)} of files" if most_bytes > limits.disk_bytes else f"{MOST_ENTRIES} files"
             raise Trouble(f"The worker wrote more than the {most} it was allowed and was stopped.")
+        if used.hidden:
+            raise Trouble("The worker made folders that can't be looked into, and was stopped.")
         if used.threads > max(limits.threads, THREADS_PER_PROCESSOR * (os.cpu_count() or 1)):
             raise Trouble(f"The worker started {used.threads} threads, more than it was allowed, and was stopped.")
 

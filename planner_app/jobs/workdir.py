@@ -10,7 +10,8 @@ import atexit
 import contextlib
 import fcntl
 import os
-import shutil
+import secrets
+import stat
 import tempfile
 import time
 from pathlib import Path
@@ -67,18 +68,48 @@ def sweep() -> None:
 
 def remove_tree(folder: Path) -> None:
     """Whatever a child has left there; what can't be removed stays, for no job should fail over it."""
-    with contextlib.suppress(OSError, RecursionError):
-        shutil.rmtree(folder, onerror=lambda _, path, __: _open_up(path))
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _open_up(path: str) -> None:
-    """A child may have left a folder that even its owner can't list."""
     with contextlib.suppress(OSError):
-        parent = Path(path).parent
-        parent.chmod(0o700)
-        if not Path(path).is_symlink():
-            Path(path).chmod(0o700)
+        top = _open_folder(folder)
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
+        folder.rmdir()
+
+
+def _empty(top: int) -> None:
+    """Folders in folders are moved to the top before they are emptied: a child may have nested them deeper than a path
+    can say."""
+    waiting = _without_files(top)
+    while waiting:
+        name = waiting.pop()
+        with contextlib.suppress(OSError):
+            folder = _open_folder(name, top)
+            try:
+                for inner in _without_files(folder):
+                    moved = secrets.token_hex()
+                    os.rename(inner, moved, src_dir_fd=folder, dst_dir_fd=top)
+                    waiting.append(moved)
+            finally:
+                os.close(folder)
+            os.rmdir(name, dir_fd=top)
+
+
+def _without_files(folder: int) -> list[str]:
+    """Remove all but the folders in it, and give their names."""
+    folders = []
+    for entry in os.scandir(folder):
+        with contextlib.suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                os.chmod(entry.name, stat.S_IRWXU, dir_fd=folder)  # it may be closed even to its owner
+                folders.append(entry.name)
+            else:
+                os.unlink(entry.name, dir_fd=folder)
+    return folders
+
+
+def _open_folder(path: Path | str, beside: int | None = None) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=beside)
 
 
 def _lock(folder: Path, create: int = 0) -> int | None:

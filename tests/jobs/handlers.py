@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import fcntl
+import mmap
 import os
 import platform
 import signal
@@ -196,6 +197,14 @@ def breaks_out(request, report):
         "shared memory": outcome(lambda: call(30, 0, 0, 0)),
         "semaphores": outcome(lambda: call(66, 0, 0, 19, bytes(200))),
         "messages": outcome(lambda: call(71, 0, 12, bytes(200))),
+        "memory file": outcome(lambda: os.memfd_create("hidden")),
+        "shared memory without a file": outcome(lambda: mmap.mmap(-1, mmap.PAGESIZE)),
+        "shared memory from a device": outcome(lambda: os.open("/dev/zero", os.O_RDONLY)),
+        "a file sent to oneself": outcome(lambda: socket.send_fds(socket.socketpair()[0], [b"x"], [0])),
+        "larger buffer of a socket": outcome(lambda: socket.socketpair()[0].setsockopt(1, 7, 1 << 24)),
+        "larger pipe": outcome(lambda: fcntl.fcntl(os.pipe()[1], 1031, 1 << 20)),
+        "memory in a pipe": outcome(lambda: call(278, os.pipe()[1], 0, 0, 0)),
+        "open files of one thread": outcome(lambda: call(436, 1000, 1000, 2)),
         "limit": outcome(lambda: __import__("resource").setrlimit(4, (1 << 40, 1 << 40))),
         "own folder": outcome(lambda: Path(os.environ["TMPDIR"], "file").write_text("x")),
         "named file": outcome(lambda: Path(request.read[0]).read_text()),
@@ -236,6 +245,26 @@ def writes_removed_files(request, report):
         kept[-1].flush()
         file.unlink()
         time.sleep(0.005)
+
+
+def maps_removed_files(request, report):
+    libc = ctypes.CDLL(None)
+    for number in range(1000):
+        place = Path(os.environ["TMPDIR"], str(number))
+        with place.open("w+b") as file:
+            file.write(bytes(1 << 20))
+            file.flush()
+            libc.mmap(None, ctypes.c_size_t(mmap.PAGESIZE), 0, mmap.MAP_PRIVATE, file.fileno(), ctypes.c_long(0))
+        place.unlink()
+        time.sleep(0.005)
+
+
+def nests_folders(request, report):
+    os.chdir(os.environ["TMPDIR"])
+    for _ in range(3000):  # a path can say half of them
+        Path("d").mkdir()
+        os.chdir("d")
+    time.sleep(request.number)
 
 
 def fills_memory_files(request, report):

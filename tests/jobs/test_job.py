@@ -1,6 +1,7 @@
 """A job: one request, one new child, and exactly one last event whatever the child does."""
 
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -167,6 +168,25 @@ def test_that_only_folders_of_dead_parents_are_swept(monkeypatch):
     assert ours.home.exists()
     ours.remove()
     theirs.rmdir()
+
+
+def test_that_folders_closed_to_their_owner_are_removed():
+    ours = scratch.Scratch()
+    for name, mode in (("closed", 0), ("unlisted", 0o300), ("read only", 0o500)):
+        (ours.home / name / "inside").mkdir(parents=True)
+        (ours.home / name / "inside" / "file").touch(0o400)
+        (ours.home / name / "inside").chmod(mode)
+        (ours.home / name).chmod(mode)
+    ours.remove()
+    assert not ours.folder.exists()
+
+
+def test_that_what_a_link_points_to_is_not_removed_or_changed(tmp_path):
+    ours = scratch.Scratch()
+    (tmp_path / "theirs").mkdir(mode=0o500)
+    (ours.home / "link").symlink_to(tmp_path / "theirs")
+    ours.remove()
+    assert stat.S_IMODE((tmp_path / "theirs").stat().st_mode) == 0o500
 
 
 def test_that_a_name_that_is_not_utf8_gets_a_sentence(ask):

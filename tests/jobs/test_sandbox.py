@@ -181,13 +181,16 @@ def test_that_a_worker_gets_no_secrets_from_the_environment(monkeypatch):
     [
         ("writes_many_files", "wrote more than the 32 MiB of files"),
         ("writes_removed_files", "wrote more than the 32 MiB of files"),
+        ("maps_removed_files", "wrote more than the 32 MiB of files"),
         ("fills_memory_files", "wrote more than the 32 MiB of files"),
+        ("nests_folders", "made folders that can't be looked into"),
         ("starts_threads", "threads, more than it was allowed"),
     ],
 )
 def test_that_a_worker_that_takes_too_much_is_stopped(what, said):
-    limits = Limits(memory_bytes=GIB, seconds=60, disk_bytes=32 << 20, threads=100)
-    last = list(Job(Do(what=what), limits, command=COMMAND))[-1]
+    limits = Limits(memory_bytes=GIB, seconds=60, disk_bytes=32 << 20, file_bytes=2 << 20, threads=100)
+    refused_otherwise = ["without", "seccomp"] if what == "fills_memory_files" else []
+    last = list(Job(Do(what=what, number=20), limits, command=[*COMMAND, *refused_otherwise]))[-1]
     assert said in last.reason
 
 

@@ -80,6 +80,12 @@ BEYOND = {
     "semop": (65, 193),
     "semtimedop": (220, 192),
     "semctl": (66, 191),
+    # Memory that belongs to no process, so that nobody sees how much a worker holds: larger buffers of sockets,
+    # files on their way through a socket, memory pinned by a pipe.
+    "setsockopt": (54, 208),
+    "sendmsg": (46, 211),
+    "sendmmsg": (307, 269),
+    "vmsplice": (278, 75),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
     "chmod": (90, None),
@@ -140,6 +146,8 @@ UNSUPPORTED = {
     "flistxattr": (196, 13),
     "listxattrat": (465, 465),
 }
+# Files in memory: what they hold is counted only while they are open. CUDA may need them.
+MEMORY_FILES = {"memfd_create": (319, 279)}
 # Allowed for the process itself only: the first argument is the process they are for.
 SELF_ONLY = {
     "kill": (62, 129),
@@ -148,21 +156,25 @@ SELF_ONLY = {
     "rt_tgsigqueueinfo": (297, 240),
 }
 # Commands of calls that are needed otherwise: numbers of the call, which argument is the command, refused commands.
-F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY = 8, 10, 15, 1024, 1026
+F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ = 8, 10, 15, 1024, 1026, 1031
+CLOSE_RANGE_UNSHARE, CLOSE_RANGE_CLOEXEC = 2, 4
 FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX = 0x8901, 0x8902, 0x5412, 0x541C
 # FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY
 CHANGE_FILES = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40806685)
 REFUSED_COMMANDS = {
-    # Who gets a signal when a file is ready may be any process; a lease makes others wait.
-    "fcntl": ((72, 25), 1, (F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY)),
+    # Who gets a signal when a file is ready may be any process; a lease makes others wait; a large pipe holds memory.
+    "fcntl": ((72, 25), 1, (F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ)),
     # The same for sockets and terminals, keys typed into a terminal, attributes of files that are only open to read.
     "ioctl": (
         (16, 29),
         1,
         (FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX, *CHANGE_FILES),
     ),
+    # A thread with open files of its own: nobody could count them.
+    "close_range": ((436, 436), 2, (CLOSE_RANGE_UNSHARE, CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)),
 }
 CLONE = (56, 220)
+MMAP = (9, 222)
 CLONE3 = (435, 435)  # its flags lie in memory, out of the filter's sight: glibc falls back to clone
 # A pair of datagram sockets needs no socket() and can still send to any named or abstract socket; of streams it can't.
 SOCKETPAIR = (53, 199)

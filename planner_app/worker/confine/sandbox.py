@@ -33,8 +33,8 @@ ETC = (
     "/etc/group",
     "/etc/os-release",
 )
-RANDOM = ("/dev/urandom", "/dev/random", "/dev/zero")
-GPU_FOLDERS = ("/opt/cuda", "/etc/nvidia", "/etc/OpenCL", "/run/nvidia-persistenced")
+RANDOM = ("/dev/urandom", "/dev/random")
+GPU_FILES = ("/dev/zero", "/opt/cuda", "/etc/nvidia", "/etc/OpenCL", "/run/nvidia-persistenced")
 TOO_LATE = ("tensorflow", "h5py", "numpy")
 
 
@@ -59,7 +59,7 @@ def apply(reads: tuple[str, ...], writes: str, *, gpu: bool = False, execute: bo
         **({} if gpu else {"namespaces": lambda: namespaces.apply(reachable, writes)}),
         "Landlock": lambda: landlock.apply(_rules(reads, writes, gpu=gpu, execute=execute)),
         "capabilities": kernel.drop_capabilities,
-        "seccomp": lambda: seccomp.apply(execute=execute),
+        "seccomp": lambda: seccomp.apply(execute=execute, gpu=gpu),
     }
     lacking = {name: why for name, layer in layers.items() if (why := _put_on(layer))}
     return _found(promises, lacking, late)
@@ -93,7 +93,7 @@ def _rules(reads: tuple[str, ...], writes: str, *, gpu: bool, execute: bool) -> 
     yield "/dev/null", landlock.READ | landlock.WRITE
     yield writes, landlock.WRITE
     if gpu:
-        for path in (*GPU_FOLDERS, *os.environ.get("CUDA_HOME", "").split(os.pathsep)):
+        for path in (*GPU_FILES, *os.environ.get("CUDA_HOME", "").split(os.pathsep)):
             yield path, library
         for device in (*Path("/dev").glob("nvidia*"), Path("/dev/dri")):
             yield device, landlock.DEVICE
