@@ -5,6 +5,11 @@ import _signal as signal  # type: ignore[import-not-found]  # built in; `signal`
 import os
 import sys
 
+TYPE_CHECKING = False  # `typing` is an import too
+if TYPE_CHECKING:
+    from types import FrameType
+
+IMPORTER = "<frozen importlib._bootstrap>"
 INTERRUPTED = 130  # 128 + SIGINT: what shells expect of a program ended by Ctrl-C
 
 
@@ -12,9 +17,19 @@ def _leave(_number: int, _frame: object) -> None:
     os._exit(INTERRUPTED)
 
 
-def _end(number: int, _frame: object) -> None:
-    """Exit normally, so that workers are stopped and their folders removed."""
+def _end(number: int, frame: "FrameType | None") -> None:
+    """Exit normally, so that workers are stopped and their folders removed. While the first modules are imported there
+    is nothing to clean up, and libraries in C may swallow an exception and go on with half a module."""
+    workers = sys.modules.get("planner_app.jobs.workdir")
+    if _is_importing(frame) and not getattr(workers, "live", None):
+        os._exit(128 + number)
     raise SystemExit(128 + number)
+
+
+def _is_importing(frame: "FrameType | None") -> bool:
+    while frame is not None and frame.f_code.co_filename != IMPORTER:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _open_streams() -> None:
@@ -27,7 +42,7 @@ def _open_streams() -> None:
 
 def main() -> int:
     signal.signal(signal.SIGINT, _leave)
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGTERM", "SIGHUP", "SIGQUIT"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # under nohup it is ignored
             signal.signal(number, _end)

@@ -4,7 +4,8 @@ import os
 import signal
 import sys
 import traceback
-from types import TracebackType
+from collections.abc import Callable
+from types import FrameType, TracebackType
 
 from PySide6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtGui import QIcon
@@ -21,6 +22,7 @@ ICON = data.FOLDER / "icon.svg"
 
 def start(path: str | None = None, picture: str | None = None) -> int:
     """Runs until the window is closed or, with `picture`, until it has been drawn to that file."""
+    _on_signals(lambda number, _: os._exit(128 + number))  # Qt swallows exceptions, and nothing is there to clean up
     said: list[str] = []
     qInstallMessageHandler(lambda kind, _, text: _starting(kind, text, said))
     qt = QApplication.instance() or QApplication(sys.argv[:1])
@@ -33,6 +35,8 @@ def start(path: str | None = None, picture: str | None = None) -> int:
     sys.excepthook = _report
     garbage = Garbage()
     app = App(qt)
+    ended: list[int] = []
+    awake = _let_python_hear_signals(app, ended)
     app.window.show()
     app.look_for_python()
     QTimer.singleShot(0, app.prepare)
@@ -43,10 +47,11 @@ def start(path: str | None = None, picture: str | None = None) -> int:
     portrait = Portrait(app, picture) if picture else None
     if portrait is not None:
         sys.excepthook = portrait.give_up  # there is no user to show a dialog to
-    awake = _let_python_hear_signals(app)
     code = qt.exec()
     awake.stop()
     garbage.close()
+    if ended:
+        return 128 + ended[0]
     return code if portrait is None else portrait.code
 
 
@@ -69,10 +74,21 @@ def _without_hints(_kind: QtMsgType, _context: QMessageLogContext, text: str) ->
         sys.stderr.write(f"{text}\n")
 
 
-def _let_python_hear_signals(app: App) -> QTimer:
-    """Python handles Ctrl-C only while Python code runs, and Qt's event loop is not Python."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: app.window.close())
+def _on_signals(handler: Callable[[int, FrameType | None], object]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, handler)
+
+
+def _let_python_hear_signals(app: App, ended: list[int]) -> QTimer:
+    """Python handles Ctrl-C only while Python code runs, and Qt's event loop is not Python. Whatever ends the app is
+    added to `ended`."""
+
+    def close(number: int, _frame: FrameType | None) -> None:
+        ended.append(number)
+        app.window.close()
+
+    _on_signals(close)
     timer = QTimer()
     timer.start(300)
     timer.timeout.connect(lambda: None)

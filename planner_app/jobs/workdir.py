@@ -20,13 +20,13 @@ PREFIX = "plimsoll-worker-"
 YOUNG_SECONDS = 60.0  # a folder this new may belong to an instance that has not locked it yet
 
 
-_live: dict[Path, int] = {}  # with the process that made it: one that was forked off is not to remove it
+live: dict[Path, int] = {}  # folders in use, with the process that made it: one that was forked off is not to remove it
 
 
 class Scratch:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        _live[self.folder] = os.getpid()
+        live[self.folder] = os.getpid()
         self._lock: int | None = None
         self._removed = False
         self.home = self.folder / "home"
@@ -41,7 +41,7 @@ class Scratch:
         if not self._removed:
             self._removed = True
             remove_tree(self.folder)
-            _live.pop(self.folder, None)
+            live.pop(self.folder, None)
             if self._lock is not None:
                 os.close(self._lock)
 
@@ -49,7 +49,7 @@ class Scratch:
 @atexit.register
 def remove_all() -> None:
     """Whatever moment the process was told to end at: between making a folder and having a child for it, say."""
-    for folder in [folder for folder, process in _live.items() if process == os.getpid()]:
+    for folder in [folder for folder, process in live.items() if process == os.getpid()]:
         remove_tree(folder)
 
 

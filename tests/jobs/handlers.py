@@ -197,6 +197,7 @@ def breaks_out(request, report):
         "shared memory": outcome(lambda: call(30, 0, 0, 0)),
         "semaphores": outcome(lambda: call(66, 0, 0, 19, bytes(200))),
         "messages": outcome(lambda: call(71, 0, 12, bytes(200))),
+        "device": outcome(lambda: os.open("/dev/full", os.O_WRONLY)),
         "memory file": outcome(lambda: os.memfd_create("hidden")),
         "shared memory without a file": outcome(lambda: mmap.mmap(-1, mmap.PAGESIZE)),
         "shared memory from a device": outcome(lambda: os.open("/dev/zero", os.O_RDONLY)),

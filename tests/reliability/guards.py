@@ -144,6 +144,13 @@ GUARDS = (
         "tests/jobs/test_sandbox.py -k too_much",
     ),
     Guard(
+        "Devices are not written to where Landlock is missing",
+        "worker/confine/namespaces.py",
+        "on=READ_ONLY | NO_DEVICES",
+        "on=READ_ONLY",
+        "tests/jobs/test_sandbox.py -k report_is_true",
+    ),
+    Guard(
         "Memory can't be held out of sight: shared memory without a file",
         "worker/confine/seccomp.py",
         "yield from _with_all(MMAP[column], 3, SHARED_MEMORY, REFUSE, ALLOW)",
@@ -170,6 +177,27 @@ GUARDS = (
         "signal.signal(signal.SIGINT, _leave)\n    for name in",
         "for name in",
         "tests/reliability/test_first_and_last_moments.py -k ctrl_c",
+    ),
+    Guard(
+        "A library that swallows exceptions does not keep a command going that was ended",
+        "__main__.py",
+        "if _is_importing(frame) and",
+        "if False and",
+        "tests/reliability/test_first_and_last_moments.py -k swallows",
+    ),
+    Guard(
+        "An app that is ended says by what",
+        "gui/start.py",
+        "if ended:",
+        "if False:",
+        "tests/reliability/test_first_and_last_moments.py -k an_app_that_is_ended",
+    ),
+    Guard(
+        "Gigabytes of zeros in a log take seconds",
+        "core/doctor/log/lines.py",
+        'text.translate(None, b"\0")',
+        'text.replace(b"\0", b"")',
+        "tests/doctor/test_reading.py -k gigabytes_of_zeros",
     ),
     Guard(
         "A command that is ended leaves no folder",

@@ -32,7 +32,7 @@ def start(*words: object, **environment: str) -> subprocess.Popen[str]:
 
 def heed_signals() -> None:
     """As a shell's own commands do, even where this run is itself in the background (nohup)."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
@@ -71,9 +71,39 @@ def test_that_nothing_is_imported_before_ctrl_c_is_heard():
     assert done.stdout.split() == ["planner_app", "planner_app.__main__"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_that_a_command_that_is_ended_leaves_no_folder_behind(number, tmp_path):
     child = start("estimate", DEMO, "--batch", "8", TMPDIR=str(tmp_path), PLIMSOLL_CACHE=str(tmp_path / "cache"))
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("plimsoll-worker-*/home")) and time.monotonic() < until:
+        time.sleep(0.02)
+    child.send_signal(number)
+    _, said = child.communicate(timeout=60)
+    assert (child.returncode, said) == (128 + number, "")
+    assert list(tmp_path.glob("plimsoll-worker-*")) == []
+
+
+SWALLOWS = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+    for _ in range(1000): pass
+except BaseException:
+    print("it goes on with half a module")
+"""
+
+
+def test_that_a_library_that_swallows_the_end_in_an_import_does_not_keep_a_command_going(tmp_path):
+    (tmp_path / "swallows.py").write_text(SWALLOWS)
+    code = "from planner_app import __main__, cli; cli.main = lambda: __import__('swallows') and 0; __main__.main()"
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT}:{tmp_path}"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGTERM, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_that_an_app_that_is_ended_says_by_what(number, tmp_path):
+    child = start(DEMO, "--picture", tmp_path / "app.png", TMPDIR=str(tmp_path), PLIMSOLL_CACHE=str(tmp_path / "cache"))
     until = time.monotonic() + 60
     while not list(tmp_path.glob("plimsoll-worker-*/home")) and time.monotonic() < until:
         time.sleep(0.02)

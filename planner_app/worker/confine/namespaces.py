@@ -1,4 +1,4 @@
-"""A world of its own: no network devices, every file system read-only but the worker's folder, homes out of sight.
+"""A world of its own: no network, no devices, every file system read-only but the worker's folder, homes out of sight.
 
 A second wall behind Landlock and seccomp, and the first where the kernel is too old for Landlock. Linux gives it to
 ordinary users together with a user namespace, unless the distribution has turned that off; root needs none.
@@ -16,9 +16,11 @@ from planner_app.worker.confine import syscalls
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_NETWORK = 0x00020000, 0x08000000, 0x10000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV = 4096, 16384, 1 << 18, 2, 4
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
-READ_ONLY = 1
+READ_ONLY, NO_DEVICES = 1, 4
 MOUNT_SETATTR = 442  # the same on every machine; Linux 5.12
 CAP_SYS_ADMIN = 1 << 21
+# A read-only file system does not keep devices from being written.
+DEVICES = ("/dev/null", "/dev/random", "/dev/urandom")
 # Where people and services keep what is theirs.
 HIDDEN = ("/home", "/root", "/mnt", "/media", "/srv", "/run/user", "/var/mail", "/var/spool", "/var/lib")
 
@@ -59,12 +61,16 @@ def _enter(reads: Iterable[str], writes: str) -> None:
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
     syscalls.mount("", "/", "", MS_REC | MS_PRIVATE)
-    syscalls.mount(writes, writes, "", MS_BIND)
+    devices = [device for device in DEVICES if Path(device).exists()]
+    for path in (writes, *devices):
+        syscalls.mount(path, path, "", MS_BIND)
     needed = [os.path.realpath(path) for path in (*reads, writes)]
     for place in HIDDEN:
         if Path(place).is_dir() and not any(_within(path, place) for path in needed):
             syscalls.mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=0555")
-    _set_attributes("/", on=READ_ONLY, how=AT_RECURSIVE)
+    _set_attributes("/", on=READ_ONLY | NO_DEVICES, how=AT_RECURSIVE)
+    for device in devices:
+        _set_attributes(device, off=NO_DEVICES)
     _set_attributes(writes, off=READ_ONLY)
 
 

@@ -51,7 +51,7 @@ def promises(own_folder: str, *, execute: bool = False) -> Iterator[Promise]:
     yield Promise(
         "writes only in its own folder",
         "it can write outside its folder",
-        (lambda: _create(outside / "canary"),),
+        (lambda: _create(outside / "canary"), _write_to_a_device),
     )
     yield Promise(
         "changes no time stamps or permissions",
@@ -116,6 +116,11 @@ def _open(path: str | Path, flags: int) -> None:
 def _create(path: Path) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     path.unlink()
+
+
+def _write_to_a_device() -> None:
+    """It throws away what it is given; a terminal or a disk would not."""
+    _open("/dev/zero", os.O_WRONLY)
 
 
 def _execute() -> None:
