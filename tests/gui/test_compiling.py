@@ -9,6 +9,8 @@ import pytest
 from waiting import traced, wait
 
 import planner_app
+from planner_app.core.compile.check import Compiled
+from planner_app.core.compile.line import Anchor, Line
 from planner_app.core.estimate.level import Source
 from planner_app.core.model.setup import Jit
 from planner_app.files.devices.catalogue import find_device
@@ -17,6 +19,10 @@ from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.chart.drawn.marks import COMPILED
 from planner_app.gui.panels.chart.presenter import ChartPresenter
 from planner_app.gui.panels.chart.view import ChartView
+from planner_app.gui.panels.hardware.presenter import HardwarePresenter
+from planner_app.gui.panels.hardware.view import HardwareView
+from planner_app.gui.panels.plan.presenter import PlanPresenter
+from planner_app.gui.panels.plan.view import PlanView
 from planner_app.gui.state.session import Session
 from planner_app.gui.state.status import verdict
 from planner_app.planner.lines import ASK_VARIABLE
@@ -93,3 +99,31 @@ def test_that_closing_ends_a_compilation_that_hangs(asking: Session, monkeypatch
     compiling.close()
     assert compiling._thread is not None
     assert not compiling._thread.is_alive()
+
+
+def test_that_plan_and_hardware_give_the_compilers_figure_as_the_headline_does(
+    session: Session, appearance: Appearance
+):
+    session.choose_setup(jit=Jit.ON, batch=64)
+    setup, device, planner = session.choice.setup, session.choice.device, session.planner
+    assert planner is not None
+    plan_view, shop_view = PlanView(appearance.theme), HardwareView(appearance.theme)
+    plan, shop = PlanPresenter(session, plan_view, appearance), HardwarePresenter(session, shop_view, appearance)
+    for view in (plan_view, shop_view):
+        view.show()
+
+    def figures() -> list[int]:  # the plan's, and that of the same GPU on sale
+        offers = [each for each in shop.values.kept if (each.device, each.gpus, each.on_jax) == (device, 1, False)]
+        rungs = plan.values.plan.devices[0].rungs[:1] if plan.values.plan is not None else ()
+        return [*(each.level.peak_bytes for each in offers), *(rung.peak.expected_bytes for rung in rungs)]
+
+    wait(lambda: traced(session) and len(figures()) == 2)
+    assert set(figures()) == {session.need(setup).level(64).peak_bytes}
+    lines, key = planner.lines.load(), planner.lines._key(setup, device)
+    said = 900 << 20
+    lines[key] = Line((Anchor(64, Compiled(0, 0, 0, temp_bytes=said, peak_bytes=said)),))
+    session.memories_changed.emit()  # as after a compilation
+    wait(lambda: figures() == [said, said])
+    del lines[key]
+    for view in (plan_view, shop_view):
+        view.close()

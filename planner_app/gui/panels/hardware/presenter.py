@@ -151,8 +151,19 @@ class HardwarePresenter(QObject):
         if not there or None in session.answers.ask("hardware", pieces, passing=True):
             return None
         seconds = measured(session.measurements, catalogue())
-        known, calibration = tuple(there.items()), session.needs.calibration
-        question = OffersOf(request, self._devices, known, date.today(), tuple(seconds.items()), calibration, accepted)
+        planner = session.planner
+        assert planner is not None
+        question = OffersOf(
+            request,
+            self._devices,
+            tuple(there.items()),
+            date.today(),
+            tuple(seconds.items()),
+            planner.calibrations,
+            accepted,
+            planner.lines.known,
+            planner.lines.figures,
+        )
         return session.answers.ask("offers", [question], passing=True)[0]
 
     def _show(self, values: Hardware, note: str = "") -> None:

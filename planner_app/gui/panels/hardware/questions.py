@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from planner_app.core.estimate.curve import LARGEST_BATCH, anchors
-from planner_app.core.estimate.need import FindCalibration, Needs, uncalibrated
+from planner_app.core.estimate.need import FindCalibration, FindLine, Needs, not_compiled, uncalibrated
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.option import Offers, ShopRequest
 from planner_app.core.hardware.prices import NEW_TODAY, Accepted
@@ -42,7 +42,11 @@ class WorkOf:
 
 @dataclass(frozen=True, slots=True)
 class OffersOf:
-    """The basis of the ranking: every device in every number."""
+    """The basis of the ranking: every device in every number.
+
+    Attributes:
+        figures: How many the compiler has given, since `line` gives others with every one.
+    """
 
     request: ShopRequest
     devices: tuple[Device, ...] = field(hash=False)  # always the same, and a hundred of them
@@ -51,9 +55,11 @@ class OffersOf:
     measured: tuple[tuple[tuple[str, Setup], float], ...] = ()
     calibration: FindCalibration = uncalibrated
     accepted: Accepted = NEW_TODAY
+    line: FindLine = not_compiled
+    figures: int = 0
 
     def answer(self) -> Offers:
-        needs, measured = Needs(dict(self.memories), self.calibration), dict(self.measured)
+        needs, measured = Needs(dict(self.memories), self.calibration, self.line), dict(self.measured)
         return shop(self.request, self.devices, needs, today=self.today, measured=measured, accepted=self.accepted)
 
 

@@ -107,8 +107,9 @@ class PlanPresenter(QObject):
             accumulating = replace(choice.setup, batch=2 * choice.setup.batch, accumulate=2)
             trouble = session.trouble(choice.setup) or session.trouble(accumulating)
             return PlanValues(note=trouble or TRACING, bad=bool(trouble))
-        planner = session.planner
-        question = PlanOf(planner.model, planner.file, request, there, planner.calibrations)
+        planner, lines = session.planner, session.planner.lines
+        known = planner.calibrations, lines.known, lines.figures
+        question = PlanOf(planner.model, planner.file, request, there, *known)
         found = session.answers.ask(ASKER, [question], passing=True)[0]
         self._view.set_current(found is not None)
         if found is None:  # the last plan stays visible until there is another

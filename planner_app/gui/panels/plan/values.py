@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from planner_app.core.estimate.need import FindCalibration, Needs, uncalibrated
+from planner_app.core.estimate.need import FindCalibration, FindLine, Needs, not_compiled, uncalibrated
 from planner_app.core.hardware.device import Device, cpu_device, custom_device
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Precision, StepSetup
@@ -29,16 +29,22 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class PlanOf:
-    """A question for `answers`: a plan, or a sentence that says why there is none."""
+    """A question for `answers`: a plan, or a sentence that says why there is none.
+
+    Attributes:
+        figures: How many the compiler has given, since `line` gives others with every one.
+    """
 
     model: CheckedModel = field(compare=False)
     file: str
     request: PlanRequest
     memories: tuple[tuple[StepSetup, Memory], ...]
     calibration: FindCalibration = uncalibrated
+    line: FindLine = not_compiled
+    figures: int = 0
 
     def answer(self) -> Plan | str:
-        needs = Needs(dict(self.memories), self.calibration)
+        needs = Needs(dict(self.memories), self.calibration, self.line)
         try:
             return plan_of(self.model, needs, self.request, file=self.file, created=now(), versions=versions())
         except PlannerError as error:
