@@ -19,6 +19,8 @@ from planner_app.gui.state.open_model import FailedRun, OpenModel
 from planner_app.planner.opening import Opened
 from planner_app.planner.planner import Planner
 
+STOPPED = "Cancelled before this was worked out. Choose another setup, or press F5 to go on."
+
 
 class CurrentModel(QObject):
     """Before a model is open there is a choice all the same, and no results."""
@@ -27,6 +29,7 @@ class CurrentModel(QObject):
         super().__init__()
         self.models: tuple[OpenModel, ...] = ()
         self._model: OpenModel | None = None
+        self.stopped = False  # by the user
         self._unopened = History(Choice(setup=Setup(batch=BATCH), device=device, devices=(device,)))
 
     @property
@@ -103,7 +106,11 @@ class CurrentModel(QObject):
 
     def trouble(self, setup: Setup) -> str:
         """Why a setup has no line; empty if it has one or may get one."""
-        return self._model.troubles.get(setup.step(self.choice.device.target), "") if self._model else ""
+        if self._model is None:
+            return ""
+        memory = self.memory(setup)
+        stopped = STOPPED if self.stopped and (memory is None or not memory.points) else ""
+        return self._model.troubles.get(setup.step(self.choice.device.target), stopped)
 
     @property
     def needs(self) -> Needs:

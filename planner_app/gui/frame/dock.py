@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QDockWidget, QVBoxLayout, QWidget
 
 from planner_app.gui.frame.panel import Panel
 
+LEAST_WIDTH = 260  # pixels: narrower ones would cut the fields of the setup and the names of devices
+
 
 class Dock(QDockWidget):
     """Not shown yet. Its panel is visible only in front: Qt moves a dock behind another tab merely off the screen."""
@@ -53,6 +55,7 @@ def held(docks: Iterable[Dock]) -> Iterator[None]:
 def _page(widget: QWidget) -> QWidget:
     """Wraps a widget that may be hidden, because a hidden widget would not affect the width of the dock's tabs."""
     page = QWidget()
+    page.setMinimumWidth(LEAST_WIDTH)
     column = QVBoxLayout(page)
     column.setContentsMargins(0, 0, 0, 0)
     column.addWidget(widget)

@@ -9,7 +9,7 @@ from planner_app.foreign_text import for_terminal
 from planner_app.gui.look.plain_label import plain_tip
 from planner_app.gui.look.theme import Theme
 
-PAD, RADIUS, LEAST, MOST = 10, 5, 190, 300
+PAD, RADIUS, LEAST, MOST = 10, 5, 120, 300
 
 
 class Card(QAbstractButton):

@@ -21,13 +21,13 @@ class PlainLabel(QLabel):
 
 
 class ElidedLabel(PlainLabel):
-    """One line that is cut where there is no room for it, instead of widening the window."""
+    """A line that is cut where there is no room for it, instead of widening the window; or it wraps, as set."""
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self.width() >= self.sizeHint().width():
+        if self.wordWrap() or self.width() >= self.sizeHint().width():
             super().paintEvent(event)
             return
         painter, room = QPainter(self), self.contentsRect()

@@ -51,6 +51,7 @@ class Session(CurrentModel):
     measurements_changed = Signal()
     failed_run_changed = Signal()
     progressed = Signal(int, int, str)  # done, total (0: unknown), current activity; "" when idle
+    cancelled = Signal()  # by the user: what is missing stays so until something is chosen
     failed = Signal(str, str)  # why a model can't be opened, and detail; `refused` is its source
 
     def __init__(self, device: Device) -> None:
@@ -128,6 +129,10 @@ class Session(CurrentModel):
         if opening:
             self.opening_changed.emit()
             self.trace()
+        else:
+            self.stopped = True
+            self.memories_changed.emit()
+            self.cancelled.emit()
 
     def choose(self, change: Callable[[Choice], Choice], mark: str = "") -> None:
         """Change the choice. Changes with the same mark are undone together.
@@ -208,6 +213,7 @@ class Session(CurrentModel):
 
     def trace(self) -> None:
         """Request the missing lines of the choice, then what panels need in addition."""
+        self.stopped = False
         if self.planner is not None:
             steps = dict.fromkeys(chain(self.choice.steps(), *self._also.values()))
             self._traces.request(TraceRequest(self.planner.tracer, tuple(steps), _top_bytes(self.choice)))
@@ -244,8 +250,9 @@ class Session(CurrentModel):
         after = self.choice
         if after == before:
             return
+        resumes, self.stopped = self.stopped, False
         self.choice_changed.emit()
-        if after.steps() != before.steps() or _top_bytes(after) != _top_bytes(before):
+        if resumes or after.steps() != before.steps() or _top_bytes(after) != _top_bytes(before):
             self.trace()
 
     def _ask_compiler(self) -> None:
@@ -253,7 +260,7 @@ class Session(CurrentModel):
         need, setup, device = self.need(self.choice.setup), self.choice.setup, self.choice.device
         if self.planner is None or need is None or self._tracing:
             return
-        asked = self.planner.ask is not Ask.NEVER and need.memory.xla and bool(need.memory.points)
+        asked = not self.stopped and self.planner.ask is not Ask.NEVER and need.memory.xla and bool(need.memory.points)
         request = CompileRequest(self.planner, setup, device, _top_bytes(self.choice))
         self._compiling.request(request if asked and not need.line.trouble else None)
 

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 
 from planner_app.gui.look.areas import Areas, paint_frame, plain_plot, show_axes
 from planner_app.gui.look.pens import faint, pen
+from planner_app.gui.look.pieces import in_pieces
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.table import TermList
@@ -23,7 +24,7 @@ from planner_app.gui.panels.chart.axis import BatchAxis
 from planner_app.gui.panels.chart.drawn.items import Ring
 from planner_app.units import format_bytes
 
-PIECES = 8  # of an area between two batches: a straight line is curved on the logarithmic axis
+RING_SHARE = 0.03  # of the width: half the ring at the chosen batch
 ABOVE = 1.18  # of the highest value, to leave room for labels
 HINT = "Select a term to see where it comes from."
 
@@ -143,9 +144,8 @@ class BreakdownView(QWidget):
         areas = self._values.areas
         if not areas.batches:
             return np.empty(0), []
-        known = np.array(areas.batches, dtype=float)
-        batches = np.interp(np.arange(0, len(known) - 1 + 1e-9, 1 / PIECES), np.arange(len(known)), known)
-        heights = (np.interp(batches, known, np.array(sizes) / GIB) for _, sizes in areas.terms)
+        batches = in_pieces(areas.batches)
+        heights = (np.interp(batches, areas.batches, np.array(sizes) / GIB) for _, sizes in areas.terms)
         colours = (self._theme.term(term) for term, _ in areas.terms)
         return np.log2(batches) if self.axis.log else batches, list(zip(colours, heights, strict=True))
 
@@ -164,9 +164,11 @@ class BreakdownView(QWidget):
         self._reset()
 
     def _reset(self) -> None:
-        """As wide as the areas; high enough for the capacity and the chosen setup."""
+        """As wide as the areas and the ring; high enough for the capacity and the chosen setup."""
         values = self._values
-        xs = (self.axis.place(values.areas.batches[0]), self.axis.place(values.areas.batches[-1]))
+        left, right, chosen = map(self.axis.place, (values.areas.batches[0], values.areas.batches[-1], values.batch))
+        ring = RING_SHARE * (right - left)
+        xs = min(left, chosen - ring), max(right, chosen + ring)
         limit = values.capacity_bytes or values.areas.tops[-1]
         top = max(limit * ABOVE, (values.peak_bytes or 0) * ABOVE) / GIB
         self.plot.setRange(xRange=xs, yRange=(0, top), padding=0.0)

@@ -8,6 +8,7 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.centre.remedy import in_the_app, remedy_for
 from planner_app.gui.panels.centre.view import CentreView
+from planner_app.gui.panels.centre.waiting_page import TRACING
 from planner_app.gui.state.session import Session
 from planner_app.gui.state.source import ModelSource
 
@@ -31,7 +32,10 @@ class CentrePresenter(QObject):
         session.checked.connect(self._on_checked)
         session.progressed.connect(self._on_progressed)
         session.failed.connect(self._on_failed)
-        view.first.cancel_clicked.connect(session.cancel)
+        session.cancelled.connect(view.waiting.show_stopped)
+        for page in (view.first, view.waiting):
+            page.cancel_clicked.connect(session.cancel)
+        view.waiting.resume_clicked.connect(self._on_resume_clicked)
         view.tab_chosen.connect(self._on_tab_chosen)
         view.tab_closed.connect(self._on_tab_closed)
         appearance.changed.connect(lambda: view.set_theme(appearance.theme))
@@ -133,6 +137,10 @@ class CentrePresenter(QObject):
             self._view.first.show_trouble(in_the_app(why), detail, remedy)
         else:
             self._view.notice.say(in_the_app(why), detail, remedy)
+
+    def _on_resume_clicked(self) -> None:
+        self._view.waiting.show_activity(TRACING)
+        self._session.trace()
 
     def _on_tab_chosen(self, number: int) -> None:
         models = self._session.models

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from planner_app.core.model.setup import Precision
 from planner_app.gui.look.areas import Area
 from planner_app.gui.look.pens import faint, pen
+from planner_app.gui.look.pieces import in_pieces
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.axis import BatchAxis
 from planner_app.gui.panels.chart.drawn.crossings import Crossings
@@ -30,7 +31,6 @@ STYLES = (
 )
 MANY = 4  # with this many lines or more, the others fade
 FADED, BEHIND = 0.45, 0.18  # opacity of a line beside the chosen one, and beside one that is pointed at
-PIECES = 6  # of a line between two batches
 SYMBOLS = {MEASURED: "d", COMPILED: "s"}
 NOTHING: frozenset[object] = frozenset()
 
@@ -87,6 +87,7 @@ class Drawing:
         chosen = self.picture.chosen
         where = (0.0, 0.0, 0.0, 0.0) if chosen is None else self._at(chosen.batch, chosen.gib)
         self.marker.draw(chosen, self.theme, self.room, where)
+        self.room.points += [self._box(mark) for mark in self.picture.marks]
         shown = (series for series in self.picture.series if series.largest and self.is_on(series))
         self.crossings.draw(shown, self.theme, self.room, self._at, self._pointed_at)
         last = int(self.axis.batch(box.viewRange()[0][1]))
@@ -153,11 +154,9 @@ class Drawing:
         return FADED if len(self.picture.series) > MANY else 1.0
 
     def _path(self, series: Series | Other, heights: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Straight between replayed batches, which the logarithmic axis bends: drawn in small pieces."""
-        known = np.array(series.curve.batches, dtype=float)
-        batches = np.interp(np.arange(0, len(known) - 1 + 1e-9, 1 / PIECES), np.arange(len(known)), known)
+        batches = in_pieces(series.curve.batches)
         xs = batches * series.share
-        return (np.log2(xs) if self.axis.log else xs), np.interp(batches, known, np.array(heights))
+        return (np.log2(xs) if self.axis.log else xs), np.interp(batches, series.curve.batches, heights)
 
     def _at(self, batch: int, gib: float) -> tuple[float, float, float, float]:
         """A point on the view, and in pixels from the plot's upper left corner."""
@@ -166,6 +165,11 @@ class Drawing:
         across = (place - left) / max(right - left, 1e-9) * area.width
         return place, gib, across, (top - gib) / max(top - bottom, 1e-9) * area.height
 
+    def _box(self, mark: Mark) -> Box:
+        _, _, right, down = self._at(mark.batch, mark.gib)
+        size = _size(mark)
+        return Box(right - size / 2, down - size / 2, size, size)
+
     def _draw_marks(self) -> None:
         """Filled on the chart's own device, hollow elsewhere."""
         self._marks.setData(
@@ -173,7 +177,7 @@ class Drawing:
                 {
                     "pos": (self.axis.place(mark.batch), mark.gib),
                     "symbol": "x" if mark.failed else SYMBOLS[mark.source],
-                    "size": 20 if mark.failed else 15 if mark.source == MEASURED else 10,
+                    "size": _size(mark),
                     "brush": self.theme.surface if mark.elsewhere else self._mark_colour(mark),
                     "pen": pen(self._mark_colour(mark) if mark.elsewhere else self.theme.surface, 1.6, on=self.plot),
                     "data": mark.text,
@@ -188,6 +192,10 @@ class Drawing:
         if mark.failed:
             return self.theme.bad
         return self.theme.text if mark.source == MEASURED else self.theme.accent
+
+
+def _size(mark: Mark) -> int:
+    return 20 if mark.failed else 15 if mark.source == MEASURED else 10
 
 
 def _tip(x: float, y: float, data: str) -> str:  # noqa: ARG001 what pyqtgraph gives

@@ -16,6 +16,7 @@ from planner_app.units import format_bytes
 
 NEARLY_ALL = 0.9  # of a device's memory: what is missing may be other programs' or an older driver's
 IN_THE_APP = "Open the model here: the chart shows which changes make it fit, and what they cost."
+IN_THE_CHART = "Show it in the chart: the buttons above it are the changes that make it fit, the cheapest first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,10 @@ def as_limited(device: Device, found: Diagnosis) -> Device:
     return replace(device, name=name, segment=Segment.CUSTOM, total_bytes=limit + outside, marketed_gb=None)
 
 
-def remedies(found: Diagnosis) -> tuple[str, ...]:
-    """Where the command line refers to a command, the app refers to a panel."""
-    return tuple(IN_THE_APP if each == ADVISE else each for each in found.remedies)
+def remedies(values: DoctorValues, found: Diagnosis) -> tuple[str, ...]:
+    """Where the command line refers to a command, the app refers to what is on the page."""
+    here = IN_THE_APP if values.wants_model else IN_THE_CHART
+    return tuple(here if each == ADVISE else each for each in found.remedies)
 
 
 def doubt(found: Diagnosis) -> str:

@@ -2,6 +2,7 @@
 
 from planner_app.core.doctor import Diagnosis, Kind
 from planner_app.core.doctor.story import LINES, NOTED, Section, story
+from planner_app.core.model.setup import OWN
 from planner_app.gui.look.paper import facts, numbered, paragraph, points, title
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.values import setup_text
@@ -24,7 +25,9 @@ def verdict_text(values: DoctorValues, theme: Theme) -> str:
     found = values.found
     if found is None:
         return ""
-    sections = [section for section in story(found, remedies(found)) if section.title not in (LINES, NOTED, *FACTS)]
+    sections = [
+        section for section in story(found, remedies(values, found)) if section.title not in (LINES, NOTED, *FACTS)
+    ]
     parts = [_section(section, theme) for section in sections if not section.title]
     if values.beside is not None:
         parts.append(_beside(found, values.beside, values.stale, theme))
@@ -66,7 +69,8 @@ def colour_of(found: Diagnosis, theme: Theme) -> str:
 
 def _beside(found: Diagnosis, beside: Beside, stale: bool, theme: Theme) -> str:
     setup = beside.setup
-    parts = [title(f"Compared with the model: {setup_text(setup)}, {setup.optimizer}, XLA {setup.jit}")]
+    optimizer = "the model's own optimizer" if setup.optimizer == OWN else str(setup.optimizer)
+    parts = [title(f"Compared with the model: {setup_text(setup)}, {optimizer}, XLA {setup.jit}")]
     if stale:
         parts.append(paragraph("Another setup has been chosen since.", theme.warn, gap=2))
     if sentence := doubt(found):

@@ -30,12 +30,11 @@ class HeadlineView(QWidget):
         super().__init__()
         self._theme, self._values = theme, HeadlineValues()
         self.word, self.figure = _label(self, LARGE, bold=True), _label(self, LARGE)
-        self.where, self.how = _label(self, MIDDLE), _label(self)
-        self.band = _label(self, kind=ElidedLabel)
+        self.where, self.how = _label(self, MIDDLE, kind=ElidedLabel), _label(self, kind=ElidedLabel)
+        self.band = _label(self)
         self.largest, self.largest_title = _label(self, LARGE), _label(self)
-        self.reason, self.note = _label(self), _label(self)
+        self.reason, self.note = _label(self), _label(self, kind=ElidedLabel)
         self.reason.setWordWrap(True)
-        self.note.setWordWrap(True)
         self.cards: list[StepCard] = []
         self._lay_out()
         self.setAccessibleName("Whether the chosen setup fits")
@@ -50,8 +49,8 @@ class HeadlineView(QWidget):
         for label in (self.word, self.figure, self.where):
             top.addWidget(label, 0, Qt.AlignmentFlag.AlignBaseline)
         top.addStretch(1)
-        below.addWidget(self.how)
-        below.addWidget(self.band, 1)
+        below.addWidget(self.band)
+        below.addWidget(self.how, 1)
         left.setSpacing(1)
         left.addLayout(top)
         left.addLayout(below)
@@ -82,7 +81,9 @@ class HeadlineView(QWidget):
             *((self.largest, values.largest), (self.largest_title, values.largest_title), (self.note, values.note)),
         ):
             label.setText(text)
-        self.band.setToolTip(values.band)
+        for label in (self.where, self.how, self.note):  # where there is little room, they are cut
+            label.setToolTip(label.text())
+        self.note.setWordWrap(not values.steps)  # beside buttons there is one line for it
         first, dot, _ = values.reason.partition(". ")
         self.reason.setText(f"{first}{dot.strip()}")
         self.reason.setToolTip(values.reason)

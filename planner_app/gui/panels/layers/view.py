@@ -32,6 +32,7 @@ from planner_app.gui.panels.layers.treemap import Treemap
 from planner_app.gui.panels.layers.values import LayersValues
 from planner_app.units import format_bytes
 
+NOTHING = "No layer has all these words in its name or class."
 PADDING = 3  # pixels: of a row, beside its text
 SIZES = (1000, 250)  # pixels: of the table and of the graph
 
@@ -173,6 +174,10 @@ class LayersView(QWidget):
             [f"{for_html(values.title)}: <b>{format_bytes(values.peak_bytes)}</b> at the peak"] if values.rows else []
         )
         parts += [for_html(values.note)] if values.note else []
+        if values.rows and not self.sorted.rowCount():
+            parts.append(f'<span style="color:{self._theme.warn}">{NOTHING}</span>')
+            self.title.setText(" &nbsp; ".join(parts))
+            return
         parts += self._memory_legend() if self.treemap_button.isChecked() else self._term_legend()
         self.title.setText(" &nbsp; ".join(parts))
 
@@ -226,6 +231,7 @@ class LayersView(QWidget):
             self.sorted.set_filter(text)
         self.treemap.set_filter(text)
         self.graph.canvas.set_filter(text)
+        self._show_title()
         self.totals.refresh()
 
     def _on_page_toggled(self, number: int, on: bool) -> None:

@@ -9,11 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QScrollArea, QWidget
 
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.setup import Precision
 from planner_app.files.devices.catalogue import catalogue
+from planner_app.gui.frame.panel import Panel
 from planner_app.gui.panels.palette.values import Entry, matching
 from planner_app.gui.panels.palette.view import PaletteView
 
@@ -63,10 +64,31 @@ class PalettePresenter(QObject):
         for entry in self._app.window.menuBar().actions():
             if isinstance(menu := entry.menu(), QMenu):
                 yield from _of_menu(_plain(entry.text()), menu)
+        for panel in self._app.panels.values():
+            yield from self._of_panel(panel)
         for precision in Precision:
             yield Entry(f"Precision {precision}", "Setup", partial(self._choose_precision, precision))
         for device in catalogue().devices:
             yield Entry(device.name, "Device", partial(self._choose_device, device))
+
+    def _of_panel(self, panel: Panel) -> Iterator[Entry]:
+        """Its fields and buttons: choosing one goes there."""
+        for label in panel.widget.findChildren(QLabel):
+            if (field := label.buddy()) is not None:
+                yield Entry(_plain(label.text()), panel.title, partial(self._go_to, panel, field))
+        for button in panel.widget.findChildren(QPushButton):
+            if button.text():
+                yield Entry(_plain(button.text()), panel.title, partial(self._go_to, panel, button))
+
+    def _go_to(self, panel: Panel, widget: QWidget) -> None:
+        if panel.title != "Chart":
+            self._app.bring(panel.title)
+        widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        area = widget.parentWidget()
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if area is not None:
+            area.ensureWidgetVisible(widget)
 
     def _choose_precision(self, precision: Precision) -> None:
         self._app.session.choose_setup(precision=precision)

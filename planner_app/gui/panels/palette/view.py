@@ -1,7 +1,7 @@
 """The command palette: type a few letters, choose with the arrow keys, run with Enter."""
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPainter
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -17,10 +17,14 @@ from PySide6.QtWidgets import (
 
 from planner_app.foreign_text import for_line
 from planner_app.gui.look.index import Index
+from planner_app.gui.look.paper import tint
+from planner_app.gui.look.pens import pen
+from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.palette.values import Entry
 
 WIDTH, HEIGHT, TOP, ROW, PAD = 560, 380, 60, 28, 10
+NOTHING = "Nothing has all these words in its name: try fewer of them."
 ENTRY = Qt.ItemDataRole.UserRole
 MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -40,10 +44,14 @@ class PaletteView(QDialog):
         self.list.setUniformItemSizes(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setItemDelegate(_EntryDelegate(theme, self.list))
+        self._theme = theme
+        self.nothing = PlainLabel(NOTHING)
+        tint(self.nothing, theme.muted)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         column.addWidget(self.field)
         column.addWidget(self.list)
+        column.addWidget(self.nothing, 1, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
         self.field.textChanged.connect(self.typed)
         self.field.installEventFilter(self)
         self.list.itemClicked.connect(self._choose)
@@ -59,6 +67,15 @@ class PaletteView(QDialog):
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{entry.text}, {entry.where} {entry.keys}")
             self.list.addItem(item)
         self.list.setCurrentRow(0)
+        self.list.setVisible(bool(entries))
+        self.nothing.setVisible(not entries)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """An edge, since the window behind has the same ground."""
+        painter, theme = QPainter(self), self._theme
+        painter.fillRect(self.rect(), QColor(theme.raised))
+        painter.setPen(pen(theme.muted, 1.0, on=self))
+        painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The arrow keys move through the list while the field is typed into."""

@@ -60,11 +60,11 @@ class PlanView(QWidget):
         self.lower_precision.addItems([str(each) for each in LOWER])
         self.lower_precision.setAccessibleName("A lower precision that a rung may use")
         self.lower_precision.setToolTip("If smaller parts of the batch do not fit either, a rung may use it.")
-        self.every = QCheckBox("for every device on the chart")
+        self.every = QCheckBox("For every device on the chart")
         self.every.setToolTip(
             "For a queue with several kinds of GPUs: the script uses the entry of the GPU it runs on."
         )
-        self.sure = QCheckBox("only what is sure to fit")
+        self.sure = QCheckBox("Only what is sure to fit")
         self.sure.setToolTip("A rung that is tight does not count.")
         self.save, self.copy = QPushButton("&Save the plan …"), QPushButton("Copy the s&cript")
         self.open = QPushButton("&Open a plan …")

@@ -6,6 +6,7 @@ from operator import is_
 from PySide6.QtCore import QObject, Qt
 
 from planner_app.core.estimate.estimate import Estimate
+from planner_app.core.estimate.level import Level, Source
 from planner_app.core.estimate.need import Need
 from planner_app.core.replay.memory import Memory
 from planner_app.gui.background.answers import EstimateOf
@@ -86,8 +87,9 @@ class TimelinePresenter(QObject):
             kept = self.values if memory is self._memory else TimelineValues()
             self._memory, self._key = memory, ()
             return None if kept.note else replace(kept, note="Calculating …")
-        key = (memory, setup, session.layer, course, estimate, *layers, session.measurements)
-        if key[:3] == self._key[:3] and len(key) == len(self._key) and all(map(is_, key[3:], self._key[3:])):
+        level = (session.need(setup) or Need(memory, choice.device)).level(batch)
+        key = (memory, setup, session.layer, level, course, estimate, *layers, session.measurements)
+        if key[:4] == self._key[:4] and len(key) == len(self._key) and all(map(is_, key[4:], self._key[4:])):
             return None
         self._memory, self._key = memory, key
         return TimelineValues(
@@ -96,6 +98,7 @@ class TimelinePresenter(QObject):
             spans=self._spans_of(course),
             peak=_peak(estimate) if estimate else "",
             operation=estimate.peak_operation if estimate else "",
+            compiler=_compiler(level),
             held=held_rows(estimate) if estimate else (),
             layer=layer_line(course, session.layer, layers[0]) if layers and layers[0] else None,
             measured=measured_line(session.measurements, setup),
@@ -116,6 +119,11 @@ def _peak(estimate: Estimate) -> str:
     where = f" in {estimate.peak_layer}" if estimate.peak_layer else ""
     phase = f", {estimate.peak_phase}" if estimate.peak_phase else ""
     return f"Peak {format_bytes(estimate.peak_bytes)}{where}{phase}"
+
+
+def _compiler(level: Level) -> str:
+    """Its program is not replayed: the timeline is the estimate's."""
+    return "" if level.source is Source.ESTIMATE else f"{format_bytes(level.peak_bytes)} by the compiler"
 
 
 def make(session: Session, appearance: Appearance) -> Panel:

@@ -105,6 +105,7 @@ class TimelineValues:
     """Attributes:
     title: The setup shown.
     peak: The peak, its layer and phase; "" while unknown. `operation` causes it.
+    compiler: What the compiler says of it, where it was asked.
     layer: What the highlighted layer has in memory.
     measured: The same step, as it was measured.
     note: What is being waited for, or went wrong.
@@ -115,6 +116,7 @@ class TimelineValues:
     spans: tuple[Span, ...] = ()
     peak: str = ""
     operation: str = ""
+    compiler: str = ""
     held: tuple[HeldRow, ...] = ()
     layer: Line | None = None
     measured: Line | None = None

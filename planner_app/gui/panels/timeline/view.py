@@ -23,6 +23,7 @@ from planner_app.units import format_bytes
 
 CHIP = QSize(10, 10)
 SIDE_WIDTH = 290
+COMPILER = "Replayed by the estimate; {}"
 ROW = Qt.ItemDataRole.UserRole
 
 
@@ -80,10 +81,11 @@ class TimelineView(QWidget):
         self.plot.show_values(values)
         self._show_legend()
         metrics = self.peak.fontMetrics()
-        lines = (values.peak, values.operation.rpartition("/")[2])
-        elided = (metrics.elidedText(line, Qt.TextElideMode.ElideMiddle, SIDE_WIDTH) for line in lines)
+        lines = (values.peak, values.operation.rpartition("/")[2], COMPILER.format(values.compiler))
+        there = lines if values.compiler else lines[:2]
+        elided = (metrics.elidedText(line, Qt.TextElideMode.ElideMiddle, SIDE_WIDTH) for line in there)
         self.peak.setText("\n".join(elided))
-        self.peak.setToolTip(f"{values.peak}\n{values.operation}")
+        self.peak.setToolTip("\n".join((values.peak, values.operation, *there[2:])))
         if values.held != before.held:
             self._show_held()
 

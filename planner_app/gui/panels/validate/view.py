@@ -32,6 +32,7 @@ from planner_app.gui.panels.validate.steps import StepsPlot
 from planner_app.gui.panels.validate.values import Kind, Row, Wanted
 
 COLUMNS = ("setup", "where", "estimated", "found", "error", "speed")
+IDLE = "Run trains a few steps of the chosen setup: each one's peak is drawn here, beside the estimate."
 
 
 class ValidateView(QWidget):
@@ -74,7 +75,7 @@ class ValidateView(QWidget):
         self.processes.setRange(1, 50)
         self.processes.setAccessibleName("New processes for each point")
         self.processes.setToolTip("New processes for each point, since the peak varies between them.")
-        self.one_by_one = QCheckBox("kernels one by one, as on a GPU")
+        self.one_by_one = QCheckBox("Kernels one by one, as on a GPU")
         self.one_by_one.setChecked(True)
         self.one_by_one.setToolTip("On the CPU: the order of a GPU, identical to the byte in every process.")
         self.form = QFormLayout()
@@ -101,7 +102,7 @@ class ValidateView(QWidget):
         return column
 
     def _live(self) -> QWidget:
-        self.bar, self.doing = QProgressBar(), PlainLabel("Idle.")
+        self.bar, self.doing = QProgressBar(), PlainLabel(IDLE)
         self.bar.setTextVisible(False)
         self.doing.setWordWrap(True)
         self.steps = StepsPlot(LIGHT)
@@ -131,7 +132,7 @@ class ValidateView(QWidget):
 
     def _results(self) -> QWidget:
         self.table = QTableWidget(0, len(COLUMNS))
-        self.table.setHorizontalHeaderLabels(list(COLUMNS))
+        self.table.setHorizontalHeaderLabels([column.capitalize() for column in COLUMNS])
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)

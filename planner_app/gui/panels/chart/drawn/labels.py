@@ -54,16 +54,22 @@ Side = tuple[float, float, float, float]
 
 @dataclass(slots=True)
 class Room:
-    """The plot's area and the labels that stand in it. No two of them ever overlap."""
+    """The plot's area and the labels that stand in it. No two of them ever overlap.
+
+    Attributes:
+        points: Marks of the chart, which labels leave free.
+    """
 
     area: Box
     taken: list[Box] = field(default_factory=list)
+    points: list[Box] = field(default_factory=list)
 
     def find(self, x: float, y: float, width: float, height: float, sides: Iterable[Side]) -> Box | None:
         """The first free place beside a point, which is then taken; None if there is none."""
         for across, down, right, below in sides:
             box = Box(x + across * width + right, y + down * height + below, width, height)
-            if box.within(self.area) and not any(box.overlaps(other, GAP) for other in self.taken):
+            free = not any(box.overlaps(other, GAP) for other in self.taken)
+            if free and box.within(self.area) and not any(box.overlaps(point) for point in self.points):
                 self.taken.append(box)
                 return box
         return None
