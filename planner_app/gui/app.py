@@ -98,7 +98,7 @@ class App(QObject):
             shown.remedy_clicked.connect(opener.cure)
         log.model_wanted.connect(opener.ask_for_file)
         log.named.connect(self._centre.show_log)
-        log.other_file_given.connect(opener.open)
+        log.other_file_given.connect(opener.open, Qt.ConnectionType.QueuedConnection)  # see `take`
         log.chart_wanted.connect(self._centre.show_model)
         opener.plan_given.connect(self._open_plan)
         opener.run_given.connect(lambda path: self.attempt(lambda: self.actions.tools.show_run(path)))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QObject, Signal
+from PySide6.QtCore import QMimeData, QObject, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from planner_app.errors import PlannerError
@@ -58,9 +58,13 @@ class Opener(QObject):
         self._open(source)
 
     def take(self, data: QMimeData) -> bool:
-        """Dropped or pasted: a file, or the text of a log. Whether it was of use."""
+        """Dropped or pasted: a file, or the text of a log. Whether it was of use.
+
+        The file is opened in a turn of its own: while a question is asked, the program that it was dragged from would
+        wait for the answer.
+        """
         if files := [url.toLocalFile() for url in data.urls() if url.isLocalFile()]:
-            self.open(files[0])
+            QTimer.singleShot(0, self, lambda: self.open(files[0]))
             return True
         if data.hasText() and "\n" in data.text().strip():
             self.log_text_given.emit(data.text())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pictures import keep_picture
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
 from PySide6.QtGui import QContextMenuEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QLabel
 from turning import turn
@@ -61,7 +61,7 @@ def test_that_an_empty_window_says_what_to_do(app: App):
 
 def test_that_a_model_dropped_on_the_window_is_opened_and_judged(app: App):
     drop(app, DEMO)
-    assert app.session.opening == str(DEMO)
+    wait(lambda: app.session.opening == str(DEMO))
     wait(lambda: traced(app.session))
     assert app.window.windowTitle() == "demo.keras - Plimsoll"
     assert app.headline.values.sentence.startswith("Fits. A batch of 32 needs")
@@ -91,6 +91,11 @@ def test_that_every_panel_can_be_taken_away(app: App, tmp_path: Path):
     app.furnish()
     app.open_demo()
     wait(lambda: traced(app.session))
+    hardware = app.panels["Hardware"]
+    with pytest.raises(PlannerError, match="There is no offer to draw yet"):
+        export.data_of(hardware, "png")
+    app.bring("Hardware")
+    wait(lambda: hardware.table is not None and hardware.table().rows)
     for panel in app.panels.values():
         if panel.picture is not None:
             assert export.data_of(panel, "png").startswith(b"\x89PNG")
@@ -114,6 +119,40 @@ def test_that_panels_beside_one_another_in_tabs_have_room_and_keep_it_in_a_large
         sizes.append((app.panels["Setup"].widget.width(), app.panels["Timeline"].widget.height()))
     assert sizes == [sizes[0]] * 2
     assert sizes[0][0] == 300 and sizes[0][1] > 180
+
+
+def test_that_no_window_is_so_small_that_the_setup_s_fields_are_cut(app: App):
+    app.furnish()
+    body = app.panels["Setup"].widget.widget()
+    for size in ((600, 400), SIZES[0]):
+        app.window.resize(*size)
+        turn(10)
+        assert body.width() >= body.minimumSizeHint().width()
+    assert app.window.minimumSizeHint().width() < SIZES[0][0]
+
+
+def test_that_a_dropped_file_is_asked_about_after_the_drop(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The program that it was dragged from waits until the drop is over."""
+    code, asked = tmp_path / "train.py", []
+    code.write_text("print('no function here')\n")
+    monkeypatch.setattr("planner_app.gui.opener.warn", lambda _, why: asked.append(why))
+    drop(app, code)
+    assert not asked
+    wait(lambda: asked)
+    assert asked[0].startswith("train.py has no function")
+
+
+def test_that_what_was_cancelled_says_how_to_go_on(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PLIMSOLL_CACHE", str(tmp_path))  # so that its first line takes seconds
+    session, page = app.session, app.centre.waiting
+    session.model_changed.connect(lambda: QTimer.singleShot(0, session.cancel))
+    app.open_demo()
+    wait(lambda: page.resume.isVisible())
+    assert session.stopped and app._centre.page is page and not page.cancel.isVisible()
+    assert "F5" in session.trouble(session.choice.setup)
+    page.resume.click()
+    assert page.cancel.isVisible() and not session.trouble(session.choice.setup)
+    wait(lambda: session.tracing)
 
 
 def test_that_every_panel_has_a_key_of_its_own(app: App):

@@ -62,6 +62,14 @@ def test_that_the_areas_over_the_batch_are_the_replayed_points(session: Session,
     assert panel.values.capacity_bytes == allocator_limit_bytes(session.choice.device)
 
 
+def test_that_the_ring_is_whole_at_the_last_batch_too(session: Session, panel: BreakdownPresenter, view: BreakdownView):
+    last = panel.values.areas.batches[-1]
+    session.choose_setup(batch=last)
+    settle(session)
+    (_, right), _ = view.plot.getViewBox().viewRange()
+    assert view.axis.place(last) < right
+
+
 def test_that_batches_of_several_gpus_are_global(session: Session, panel: BreakdownPresenter):
     session.choose_setup(gpus=2, batch=64)
     settle(session)

@@ -15,6 +15,7 @@ from planner_app.core.estimate.need import Need
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.setup import Precision
 from planner_app.files.devices.catalogue import find_device
+from planner_app.gui.look.pieces import in_pieces
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.chart import curve as curve_module
 from planner_app.gui.panels.chart.curve import GIB, Curve, ExactLine
@@ -52,6 +53,18 @@ def test_that_between_two_batches_memory_is_a_straight_line():
     assert curve.at(8) == (14.0, 1.0, 15.0)
     assert curve.largest_within(4.1) == 3
     assert curve.largest_within(0.5) == 0
+
+
+def test_that_a_straight_line_is_bent_by_the_logarithmic_axis_however_few_batches_are_known():
+    batches = in_pieces((1, 128, 246))
+    assert {1, 128, 246} <= set(batches)
+    assert max(batches[1:] / batches[:-1]) < 2 ** (1 / 7)
+
+
+def test_that_labels_leave_marks_free():
+    area, mark = Box(0, 0, 100, 100), Box(40, 30, 20, 20)
+    assert Room(area).find(50, 50, 20, 12, (ABOVE,)) == Box(40, 32, 20, 12)
+    assert Room(area, points=[mark]).find(50, 50, 20, 12, (ABOVE,)) is None
 
 
 def test_that_each_line_is_what_the_estimate_says(session: Session, chart: ChartPresenter):

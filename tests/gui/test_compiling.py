@@ -23,6 +23,8 @@ from planner_app.gui.panels.hardware.presenter import HardwarePresenter
 from planner_app.gui.panels.hardware.view import HardwareView
 from planner_app.gui.panels.plan.presenter import PlanPresenter
 from planner_app.gui.panels.plan.view import PlanView
+from planner_app.gui.panels.timeline.presenter import TimelinePresenter
+from planner_app.gui.panels.timeline.view import TimelineView
 from planner_app.gui.state.session import Session
 from planner_app.gui.state.status import verdict
 from planner_app.planner.lines import ASK_VARIABLE
@@ -109,7 +111,9 @@ def test_that_plan_and_hardware_give_the_compilers_figure_as_the_headline_does(
     assert planner is not None
     plan_view, shop_view = PlanView(appearance.theme), HardwareView(appearance.theme)
     plan, shop = PlanPresenter(session, plan_view, appearance), HardwarePresenter(session, shop_view, appearance)
-    for view in (plan_view, shop_view):
+    step_view = TimelineView(appearance.theme)
+    step = TimelinePresenter(session, step_view, appearance)
+    for view in (plan_view, shop_view, step_view):
         view.show()
 
     def figures() -> list[int]:  # the plan's, and that of the same GPU on sale
@@ -124,6 +128,8 @@ def test_that_plan_and_hardware_give_the_compilers_figure_as_the_headline_does(
     lines[key] = Line((Anchor(64, Compiled(0, 0, 0, temp_bytes=said, peak_bytes=said)),))
     session.memories_changed.emit()  # as after a compilation
     wait(lambda: figures() == [said, said])
+    assert step.values.compiler == "900 MiB"  # beside the replayed peak
+    assert "The compiler says 900 MiB" in step_view.peak.text()
     del lines[key]
-    for view in (plan_view, shop_view):
+    for view in (plan_view, shop_view, step_view):
         view.close()

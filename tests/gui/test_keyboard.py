@@ -72,8 +72,8 @@ def test_that_everything_that_takes_the_keyboard_has_a_name(app: App):
     """What a screen reader says."""
     nameless = [
         (title, type(widget).__name__, widget.objectName(), widget.toolTip())
-        for title in ("Setup", "Plan", "Advice", "Validate")
-        for widget in app.panels[title].widget.findChildren(QWidget)
+        for title, panel in app.panels.items()
+        for widget in panel.widget.findChildren(QWidget)
         if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and type(widget).__module__ == "PySide6.QtWidgets"
         if not (widget.accessibleName() or getattr(widget, "text", str)() or widget.focusProxy())
         if widget.window() is app.window and not widget.objectName().startswith("qt_")

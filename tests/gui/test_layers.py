@@ -15,7 +15,7 @@ from planner_app.gui.panels.layers.presenter import LayersPresenter
 from planner_app.gui.panels.layers.squarify import Box, inside, squarify, tiles
 from planner_app.gui.panels.layers.table import COLUMNS
 from planner_app.gui.panels.layers.values import LayerRow
-from planner_app.gui.panels.layers.view import LayersView
+from planner_app.gui.panels.layers.view import NOTHING, LayersView
 from planner_app.gui.state.session import Session
 
 KEYS = [column.key for column in COLUMNS]
@@ -107,8 +107,10 @@ def test_that_a_filter_finds_names_and_classes_and_sums_what_is_left(panel: Laye
     assert view.totals.index(0, 0).data() == "2 of 30 layers"
     assert view.totals.index(0, KEYS.index("params")).data() == f"{sum(row.params for row in shown):,}"
     assert len(panel.table().rows) == 2
+    view.filter.setText("conv3d")
+    assert NOTHING in view.title.text() and not view.sorted.rowCount()
     view.filter.clear()
-    assert view.sorted.rowCount() == 31
+    assert view.sorted.rowCount() == 31 and NOTHING not in view.title.text()
 
 
 def test_that_a_layer_chosen_in_the_table_is_highlighted_and_the_other_way_round(

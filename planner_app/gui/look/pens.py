@@ -30,6 +30,11 @@ def at_scale(ratio: float) -> Iterator[None]:
         _paper.reset(before)
 
 
+def on_paper() -> bool:
+    """Marks are then drawn as lines, since their pictures are made for a screen."""
+    return _paper.get() > 0
+
+
 def faint(colour: QColor | str, share: float) -> QColor:
     made = QColor(colour)
     made.setAlphaF(share)

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 
 from planner_app.core.model.setup import Precision
 from planner_app.gui.look.areas import Area
-from planner_app.gui.look.pens import faint, pen
+from planner_app.gui.look.pens import faint, on_paper, pen
 from planner_app.gui.look.pieces import in_pieces
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.axis import BatchAxis
@@ -50,7 +50,7 @@ class Drawing:
         self._looks: dict[Key, tuple[object, ...]] = {}
         self._band = Area()
         self._band_look: tuple[object, ...] | None = None
-        self._marks = pg.ScatterPlotItem()
+        self._marks = pg.ScatterPlotItem(useCache=not on_paper())
         self.levels, self.crossings, self.marker = Levels(plot), Crossings(plot), Marker(plot)
         self.others = OtherLines(plot)
         add(plot, self._band, -1)

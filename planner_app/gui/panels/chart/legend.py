@@ -86,6 +86,7 @@ class Legend(QWidget):
         self._shown: object = None
         self._off: set[object] = set()
         self.more = QToolButton(self)
+        self.more.setAccessibleName("More lines")
         self.more.setAutoRaise(True)
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setMenu(QMenu(self.more))

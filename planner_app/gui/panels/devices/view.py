@@ -148,6 +148,7 @@ class DevicesView(QWidget):
         self.search.setClearButtonEnabled(True)
         self.search.setAccessibleName("Search devices by name, architecture or segment")
         self.only = QToolButton()
+        self.only.setAccessibleName("Show only the devices on the chart")
         self.only.setCheckable(True)
         self.only.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.only.toggled.connect(self.only_toggled)

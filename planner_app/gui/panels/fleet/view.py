@@ -95,7 +95,9 @@ class FleetView(QWidget):
     def _fields(self) -> QWidget:
         self.address = QLineEdit(placeholderText="this machine's cluster")
         self.address.setToolTip("Where Ray's head is, as in 10.0.0.5:6379")
+        self.address.setAccessibleName("Address of the Ray cluster")
         self.limit = QLineEdit(placeholderText="none")
+        self.limit.setAccessibleName("Memory limit of machines without a GPU")
         self.limit.setToolTip("The memory that machines without a GPU imitate, as in 8GiB")
         form = QFormLayout()
         form.addRow("&Address", self.address)

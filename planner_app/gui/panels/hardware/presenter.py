@@ -18,8 +18,9 @@ from planner_app.files.devices.machines import market
 from planner_app.foreign_text import for_file_name
 from planner_app.gui.frame.panel import Panel, Table
 from planner_app.gui.look import export
-from planner_app.gui.look.theme import Appearance
+from planner_app.gui.look.theme import LIGHT, Appearance
 from planner_app.gui.panels.hardware.questions import OffersOf, groundwork, most_bytes
+from planner_app.gui.panels.hardware.scatter import ScatterView
 from planner_app.gui.panels.hardware.values import (
     Hardware,
     Key,
@@ -245,4 +246,14 @@ def _cell(value: object) -> object:
 def make(session: Session, appearance: Appearance) -> Panel:
     view = HardwareView(appearance.theme)
     presenter = HardwarePresenter(session, view, appearance)
-    return Panel("Hardware", view, picture=view.scatter, table=presenter.table, shortcut="Alt+7")
+
+    def figure() -> ScatterView:
+        if not presenter.values.dots:
+            raise PlannerError(
+                "There is no offer to draw yet: bring the Hardware panel to the front, and wait for them."
+            )
+        drawn = ScatterView(LIGHT)
+        drawn.show_values(presenter.values, None)
+        return drawn
+
+    return Panel("Hardware", view, picture=view.scatter, table=presenter.table, shortcut="Alt+7", figure=figure)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from planner_app.core.hardware.prices import Pay
 from planner_app.gui.look.areas import show_axes
+from planner_app.gui.look.pens import on_paper
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.hardware.values import Dot, Hardware, Key
 
@@ -68,7 +69,9 @@ class ScatterView(QWidget):
         self.plot.showGrid(x=True, y=True, alpha=0.18)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard uses the table next to it
         self._line = pg.PlotCurveItem(antialias=True)
-        self._dots, self._best = (pg.ScatterPlotItem(hoverable=True, tip=self._tip) for _ in range(2))
+        self._dots, self._best = (
+            pg.ScatterPlotItem(hoverable=True, tip=self._tip, useCache=not on_paper()) for _ in range(2)
+        )
         self._ring = pg.ScatterPlotItem()
         for height, item in enumerate((self._dots, self._line, self._best, self._ring)):
             item.setZValue(height)

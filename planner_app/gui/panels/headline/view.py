@@ -84,6 +84,7 @@ class HeadlineView(QWidget):
         for label in (self.where, self.how, self.note):  # where there is little room, they are cut
             label.setToolTip(label.text())
         self.note.setWordWrap(not values.steps)  # beside buttons there is one line for it
+        self.band.setVisible(bool(values.band))
         first, dot, _ = values.reason.partition(". ")
         self.reason.setText(f"{first}{dot.strip()}")
         self.reason.setToolTip(values.reason)

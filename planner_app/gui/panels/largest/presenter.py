@@ -90,7 +90,7 @@ def make(session: Session, appearance: Appearance) -> Panel:
 
     def figure() -> LargestView:
         drawn = LargestView(LIGHT)
-        drawn.show_values(presenter.values, "")
+        drawn.show_for_paper(presenter.values)
         return drawn
 
     return Panel("Largest batch", view, picture=view.table, table=presenter.table, shortcut="Alt+4", figure=figure)

@@ -23,9 +23,8 @@ from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
 
 LEAST_WIDTH, HEIGHT, PAD = 104, 44, 10  # pixels
 COLDEST, HOTTEST = 0.08, 0.55  # shares of the accent over the surface: text stays readable on both
-CAPTION = (
-    "The largest global batch counting tight, and below it the one sure to fit. Click or press Enter to choose it."
-)
+CAPTION = "The largest global batch counting tight, and below it the one sure to fit."
+HINT = f"{CAPTION} Click or press Enter to choose it."
 
 
 def tint(theme: Theme, cell: Cell) -> QColor:
@@ -146,7 +145,7 @@ class LargestView(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.caption = PlainLabel(CAPTION)
+        self.caption = PlainLabel(HINT)
         self.caption.setContentsMargins(6, 0, 0, 0)
         self.table = LargestTable(theme)
         column = QVBoxLayout(self)
@@ -159,8 +158,12 @@ class LargestView(QWidget):
         self.table.chosen.connect(self.chosen)
 
     def show_values(self, values: HeatMap, note: str) -> None:
-        self.caption.setText(note or CAPTION)
+        self.caption.setText(note or HINT)
         self.table.show_values(values)
+
+    def show_for_paper(self, values: HeatMap) -> None:
+        self.show_values(values, CAPTION)
+        self.table.viewport().setBackgroundRole(QPalette.ColorRole.Base)
 
     def set_theme(self, theme: Theme) -> None:
         self.table.painter.theme = theme

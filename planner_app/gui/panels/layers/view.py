@@ -146,11 +146,12 @@ class LayersView(QWidget):
 
     def show_values(self, values: LayersValues) -> None:
         before, self._values = self._values, values
-        self._show_title()
         if values.rows is before.rows:
+            self._show_title()
             return
         with self._quietly():
             self.layers.show_rows(values.rows)
+        self._show_title()
         self.treemap.show_rows(values.rows)
         self._show_graph()
         self.totals.refresh()
@@ -159,6 +160,8 @@ class LayersView(QWidget):
         self.show_values(values)
         for widget in (self.filter, self.table_button, self.treemap_button, self.graph_button, self.graph):
             widget.hide()
+        self.table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def _show_graph(self) -> None:
         self.graph.canvas.show_graph(graph(self._values.rows, self._values.edges, self._unfolded))

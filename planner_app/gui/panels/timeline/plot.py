@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from planner_app.gui.look.areas import Areas, paint_frame, plain_plot, show_axes
-from planner_app.gui.look.pens import pen
+from planner_app.gui.look.pens import on_paper, pen
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.card import Card, CardRow, CardValues
 from planner_app.gui.panels.timeline.values import Course, Line, TimelineValues
@@ -38,7 +38,7 @@ class TimelinePlot(QWidget):
         self._areas = Areas(self.plot, smooth=False)
         self._layer, self._measured = pg.PlotCurveItem(), pg.PlotCurveItem()
         self._cross, self._peak_line = pg.InfiniteLine(angle=90), pg.InfiniteLine(angle=90)
-        self._peak = pg.ScatterPlotItem()
+        self._peak = pg.ScatterPlotItem(useCache=not on_paper())
         for item in (self._layer, self._measured, self._peak_line, self._peak, self._cross):
             self.plot.addItem(item, ignoreBounds=True)
         self._borders: list[pg.GraphicsObject] = []

@@ -123,7 +123,7 @@ def _peak(estimate: Estimate) -> str:
 
 def _compiler(level: Level) -> str:
     """Its program is not replayed: the timeline is the estimate's."""
-    return "" if level.source is Source.ESTIMATE else f"{format_bytes(level.peak_bytes)} by the compiler"
+    return "" if level.source is Source.ESTIMATE else format_bytes(level.peak_bytes)
 
 
 def make(session: Session, appearance: Appearance) -> Panel:

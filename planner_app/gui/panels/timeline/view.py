@@ -23,7 +23,7 @@ from planner_app.units import format_bytes
 
 CHIP = QSize(10, 10)
 SIDE_WIDTH = 290
-COMPILER = "Replayed by the estimate; {}"
+COMPILER = "The compiler says {}"
 ROW = Qt.ItemDataRole.UserRole
 
 
