@@ -26,7 +26,7 @@ def take_over(tmp_path):
     def take(text: str):
         path = tmp_path / "prices.csv"
         path.write_bytes(text.encode())
-        keep_prices(read_prices(path, load_catalogue(users)), users)
+        keep_prices(read_prices(path, load_catalogue(users), TODAY), users)
         return load_catalogue(users)
 
     take.users = users
@@ -88,7 +88,15 @@ def test_that_what_the_user_s_file_said_before_stays(take_over):
         ("gpu,price\nL4,5\n", "must be a header with device"),
         ("", "must be a header"),
         ("device,usd,provider,date\n", "has no prices"),
-        ("\x00\x01", "must be a header|not a CSV"),
+        ("\x00\x01", "bytes that no text has"),
+        ("device,usd,provider,date\nL4,5,me,2062-11-01\n", "line 2: '2062-11-01' is in the future"),
+        ("device,usd,usd,provider,date\nL4,5,6,me,2026-11-01\n", "names usd twice"),
+        ("device,usd,provider,date\nL4,€5,me,2026-11-01\n", "'€5' is in EUR: put it into price"),
+        ("device,price,currency,rate,provider,date\nL4,5,EUR,0,me,2026-11-01\n", "'0' is not a rate"),
+        (
+            "device,usd,provider,date\nL4,5,me,2026-11-01\nL4,6,Me,2026-11-02\n",
+            "line 3: line 2 has another price of the same provider for it",
+        ),
     ],
 )
 def test_that_a_mistake_is_reported_and_nothing_is_imported(take_over, text, why):
@@ -105,9 +113,9 @@ def test_that_one_wrong_line_keeps_all_others_out(take_over):
 
 def test_that_a_missing_file_is_reported(tmp_path):
     with pytest.raises(DeviceError, match="can't be read"):
-        read_prices(tmp_path / "none.csv", OWN)
+        read_prices(tmp_path / "none.csv", OWN, TODAY)
     with pytest.raises(DeviceError, match="can't be read"):
-        read_prices(tmp_path, OWN)
+        read_prices(tmp_path, OWN, TODAY)
 
 
 def test_that_the_schema_is_of_the_file():
@@ -171,7 +179,7 @@ def spreadsheet(path, **parts: str):
     "parts", [{"xl__worksheets__sheet1": SHEET, "xl__sharedStrings": STRINGS + "</sst>"}, {"content": ODS}]
 )
 def test_that_spreadsheets_are_read(tmp_path, parts):
-    (line,) = read_prices(spreadsheet(tmp_path / "quotes", **parts), OWN)
+    (line,) = read_prices(spreadsheet(tmp_path / "quotes", **parts), OWN, TODAY)
     assert (line.device.name, line.usd, line.provider, line.date) == (
         "NVIDIA GeForce RTX 4090", 1800, "shop", "2026-11-02",
     )  # fmt: skip
@@ -185,18 +193,22 @@ def test_that_spreadsheets_are_read(tmp_path, parts):
         ({"content": "<d>" * 100 + "</d>" * 100}, "is nested too deeply"),
         ({"content": "<d>"}, "is not XML"),
         ({"other": "<d/>"}, "it has no sheet"),
+        (
+            {"xl__worksheets__sheet1": SHEET, "xl__workbook": '<b><workbookPr date1904="1"/></b>'},
+            "it counts days from 1904",
+        ),
     ],
 )
 def test_that_a_spreadsheet_that_asks_for_too_much_is_refused(tmp_path, parts, why):
     with pytest.raises(DeviceError, match=why):
-        read_prices(spreadsheet(tmp_path / "quotes.ods", **parts), OWN)
+        read_prices(spreadsheet(tmp_path / "quotes.ods", **parts), OWN, TODAY)
 
 
 def test_that_a_damaged_archive_is_refused(tmp_path):
     path = tmp_path / "quotes.xlsx"
     path.write_bytes(b"PK\x03\x04" + b"\0" * 100)
     with pytest.raises(DeviceError, match="the archive is damaged"):
-        read_prices(path, OWN)
+        read_prices(path, OWN, TODAY)
 
 
 @pytest.mark.parametrize(
@@ -239,4 +251,24 @@ def test_that_dates_with_points_and_with_times_are_read(take_over):
 def test_that_tables_in_the_letters_that_spreadsheets_write_are_read(tmp_path, encoding):
     path = tmp_path / "quotes.csv"
     path.write_bytes("device\tusd\tprovider\tdate\nL4\t5\tBüro Müller\t2026-11-01\n".encode(encoding))
-    assert [line.provider for line in read_prices(path, OWN)] == ["Büro Müller"]
+    assert [line.provider for line in read_prices(path, OWN, TODAY)] == ["Büro Müller"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "device|usd|provider|date\nRTX 4090|1850|shop|2026-11-02\n",
+        "sep=;\ndevice;usd;provider;date\nRTX 4090;1850;shop;2026-11-02\n",
+        "device,usd,provider,date,\rRTX 4090,1850 USD,shop,2026-11-02,\r",
+        "device,usd,provider,date\nRTX 4090,$1850,shop,2026-11-02\nRTX 4090,$1850,shop,2026-11-02\n",
+    ],
+)
+def test_that_tables_are_read_as_spreadsheet_programs_write_them(take_over, text):
+    quotes = [price for price in take_over(text).find("RTX 4090").market_prices if price.kind == "quote"]
+    assert [(price.usd, price.source) for price in quotes] == [(1850, "shop")]
+
+
+@pytest.mark.parametrize("written", ["1.640,00 €", "€1640", "1640 EUR"])
+def test_that_a_price_may_carry_the_sign_of_its_currency(take_over, written):
+    found = take_over(f"device;price;currency;rate;provider;date\nL4;{written};EUR;1,1;shop;2026-11-02\n").find("L4")
+    assert [(price.amount, price.currency) for price in found.market_prices] == [(1640, "EUR")]

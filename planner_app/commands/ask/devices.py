@@ -85,7 +85,7 @@ def run(options: Namespace) -> int:
 
 def _import(path: Path) -> int:
     users = user_file()
-    lines = read_prices(path, catalogue())
+    lines = read_prices(path, catalogue(), date.today())
     keep_prices(lines, users)
     catalogue.cache_clear()
     names = dict.fromkeys(line.device.name for line in lines)

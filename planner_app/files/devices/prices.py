@@ -34,6 +34,7 @@ COLUMNS = (*NEEDED, HOURLY, TO_BUY, PRICE, "currency", "rate", "condition", "not
 TEMPLATE = "device,usd_per_hour,usd,price,currency,rate,condition,provider,date,note\n"
 DOLLARS = "USD"
 CURRENCY = re.compile("[A-Z]{3}", re.ASCII)
+SIGNS = {"$": DOLLARS, "€": "EUR", "£": "GBP"}
 SPREADSHEET_DAY_0 = date(1899, 12, 30)
 MOST_SHOWN = 5  # errors in one message
 MOST_ERRORS = 100  # then it is another kind of file, and searching for similar names would take minutes
@@ -55,13 +56,16 @@ class PriceLine:
     amount: float | None = None
 
 
-def read_prices(path: Path, catalogue: Catalogue) -> tuple[PriceLine, ...]:
+def read_prices(path: Path, catalogue: Catalogue, today: date) -> tuple[PriceLine, ...]:
     rows = _rows(path)
-    lines: list[PriceLine] = []
+    lines: dict[object, tuple[int, PriceLine]] = {}  # by what a line would replace; the same line twice counts once
     errors: list[str] = []
     for number, row in rows:
         try:
-            lines.append(_line(row, catalogue))
+            line = _line(row, catalogue, today)
+            other, before = lines.setdefault(_replaces(line), (number, line))
+            if before != line:
+                raise DeviceError(f"line {other} has another price of the same provider for it: keep one of them")
         except DeviceError as error:
             errors.append(f"line {number}: {str(error).rstrip('.')}")
             if len(errors) == MOST_ERRORS:
@@ -71,7 +75,12 @@ def read_prices(path: Path, catalogue: Catalogue) -> tuple[PriceLine, ...]:
         raise DeviceError(f"No prices were imported from {path}: {'; '.join(errors[:MOST_SHOWN])}{more}.")
     if not lines:
         raise DeviceError(f"{path} has no prices: expected a header line ({', '.join(COLUMNS)}) followed by prices.")
-    return tuple(lines)
+    return tuple(line for _, line in lines.values())
+
+
+def _replaces(line: PriceLine) -> object:
+    """Quotes that have it in common replace one another."""
+    return line.device.name, line.provider.casefold(), "an hour" if line.hourly else line.condition
 
 
 def keep_prices(lines: Sequence[PriceLine], users: Path) -> None:
@@ -122,7 +131,9 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     """Line numbers and values by column name, without empty lines."""
     table = read_table(path)
     names = [name.lower() for name in table[0][1]] if table else []
-    unknown, lacking = [name for name in names if name not in COLUMNS], [name for name in NEEDED if name not in names]
+    unknown, lacking = [n for n in names if n and n not in COLUMNS], [name for name in NEEDED if name not in names]
+    if twice := [name for name in COLUMNS if names.count(name) > 1]:
+        raise DeviceError(f"The first line of {path} names {twice[0]} twice: keep one of the columns.")
     if unknown or lacking or not {HOURLY, TO_BUY, PRICE} & set(names):
         raise DeviceError(
             f"The first line of {path} must be a header with {', '.join(NEEDED)}, at least one of {HOURLY}, {TO_BUY} "
@@ -132,7 +143,7 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     return [(number, dict(zip(names, row, strict=False))) for number, row in table[1:]]
 
 
-def _line(row: Mapping[str, str], catalogue: Catalogue) -> PriceLine:
+def _line(row: Mapping[str, str], catalogue: Catalogue, today: date) -> PriceLine:
     for name in NEEDED:
         if not row.get(name):
             raise DeviceError(f"{name} is empty")
@@ -151,7 +162,7 @@ def _line(row: Mapping[str, str], catalogue: Catalogue) -> PriceLine:
         usd=usd,
         hourly=given[0] == HOURLY,
         provider=row["provider"],
-        date=_day(row["date"]),
+        date=_past(row["date"], today),
         note=row.get("note") or "",
         condition=_condition(row.get("condition") or ""),
         currency=currency,
@@ -161,17 +172,31 @@ def _line(row: Mapping[str, str], catalogue: Catalogue) -> PriceLine:
 
 def _dollars(row: Mapping[str, str], column: str) -> tuple[float, str, float | None]:
     """In dollars; and, where it was asked in another currency, that and how much of it."""
-    amount = _amount(row[column], small=column == HOURLY)
     currency = (row.get("currency") or DOLLARS).upper()
     if not CURRENCY.fullmatch(currency):
         raise DeviceError(f"{row.get('currency')!r:.60} is not a currency: expected three letters such as EUR")
+    amount = _amount(_bare(row[column], currency), small=column == HOURLY)
     if currency == DOLLARS:
         return amount, DOLLARS, None
     if column != PRICE:
         raise DeviceError(f"{column} is in dollars: put a price in {currency} into the column {PRICE}")
     if not row.get("rate"):
         raise DeviceError(f"a price in {currency} needs a rate: the dollars that one {currency} cost that day")
-    return amount * _amount(row["rate"], small=True), currency, amount
+    try:
+        rate = _amount(row["rate"], small=True)
+    except DeviceError:
+        raise DeviceError(f"{row['rate']!r:.60} is not a rate: expected a positive number such as 1.09") from None
+    return amount * rate, currency, amount
+
+
+def _bare(text: str, currency: str) -> str:
+    """Without the sign or letters of the currency, before it or behind: "€ 1.640" or "1.640,00 EUR"."""
+    for sign, meant in (*SIGNS.items(), (currency, currency)):
+        bare = text.removeprefix(sign).removesuffix(sign).strip()
+        if bare != text and meant != currency:
+            raise DeviceError(f"{text!r:.60} is in {meant}: put it into {PRICE}, with the currency {meant} and a rate")
+        text = bare
+    return text
 
 
 def _condition(text: str) -> Condition:
@@ -179,6 +204,14 @@ def _condition(text: str) -> Condition:
         return Condition(text.lower()) if text else Condition.NEW
     except ValueError:
         raise DeviceError(f"{text!r:.60} is not a condition: expected new or used") from None
+
+
+def _past(text: str, today: date) -> str:
+    """A day that has been: a price of the future would never become old. Clocks and time zones may differ by a day."""
+    day = _day(text)
+    if (known := day_of(day)) is not None and known > today + timedelta(days=1):
+        raise DeviceError(f"{text!r:.60} is in the future: give the day of the quote")
+    return day
 
 
 def _day(text: str) -> str:
@@ -199,7 +232,7 @@ def _amount(text: str, *, small: bool = False) -> float:
     Args:
         small: Of an hour, or a rate: a comma is never that of thousands.
     """
-    figure = "".join(text.removeprefix("$").split()).replace("'", "")
+    figure = "".join(text.split()).replace("'", "")
     if not small and re.fullmatch(r"\d{1,2}\.\d{3}", figure, re.ASCII):
         raise DeviceError(f"{text!r:.60} can mean {figure} or {figure.replace('.', '')}: write it without separators")
     point = figure.rfind(".") if figure.rfind(".") > figure.rfind(",") else figure.rfind(",")

@@ -22,8 +22,10 @@ MAX_FILE_BYTES = 4 << 20
 MAX_PART_BYTES = 16 << 20  # of one XML part, unpacked
 MOST_ELEMENTS = 1_000_000
 MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 10_000, 100, 10_000
-SHEET, STRINGS, CONTENT = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "content.xml"
+SHEET, STRINGS, BOOK = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "xl/workbook.xml"
+CONTENT = "content.xml"
 Rows = list[tuple[int, list[str]]]
+_SEPARATOR = re.compile(r"\s*sep=([,;\t|])\s*")  # Excel's own first line, which is not part of the table
 _COLUMN = re.compile(r"([A-Z]{1,3})\d+", re.ASCII)
 
 
@@ -50,10 +52,14 @@ def read_table(path: Path) -> Rows:
 
 def _csv(data: bytes) -> Rows:
     try:
-        text = _decoded(data)
-        first = text.partition("\n")[0]
-        reader = csv.reader(StringIO(text), delimiter=max(",;\t", key=first.count))
-        return [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        lines = list(StringIO(_decoded(data), newline=None))
+        if any("\0" in line for line in lines):
+            raise _Unreadable("it holds bytes that no text has")
+        named = _SEPARATOR.fullmatch(lines[0]) if lines else None
+        first = next((line for line in lines[1 if named else 0 :] if line.strip()), "")
+        reader = csv.reader(lines, delimiter=named[1] if named else max(",;\t|", key=first.count))
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        return rows[1:] if named else rows
     except (UnicodeDecodeError, csv.Error) as error:
         raise _Unreadable(f"{error}") from error
 
@@ -73,6 +79,8 @@ def _spreadsheet(data: bytes) -> Rows:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             names = set(archive.namelist())
             if SHEET in names:
+                if BOOK in names and _from_1904(_xml(archive, BOOK)):
+                    raise _Unreadable("it counts days from 1904, and its dates would be taken for others")
                 strings = _xml(archive, STRINGS) if STRINGS in names else None
                 return _xlsx(_xml(archive, SHEET), strings)
             if CONTENT in names:
@@ -119,6 +127,11 @@ def _xml(archive: zipfile.ZipFile, name: str) -> Element:
 
 def _local(name: str) -> str:
     return name.rpartition(" ")[2]
+
+
+def _from_1904(book: Element) -> bool:
+    """As Excel for Macs did once."""
+    return any(each.get("date1904") in ("1", "true") for each in book.iter("workbookPr"))
 
 
 def _xlsx(sheet: Element, strings: Element | None) -> Rows:

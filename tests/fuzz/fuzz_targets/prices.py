@@ -1,5 +1,7 @@
 """A spreadsheet of prices into the user's own list of devices."""
 
+from datetime import date
+
 from fuzz_changes import changed_text as mutate
 
 from fuzz_targets.common import READ, corpus, emptied, refused, written
@@ -18,7 +20,7 @@ def seeds() -> list[bytes]:
 def run(data: bytes) -> str:
     users = emptied("prices") / "devices.json"
     try:
-        keep_prices(read_prices(written(data, "prices.csv"), catalogue()), users)
+        keep_prices(read_prices(written(data, "prices.csv"), catalogue(), date(2026, 11, 16)), users)
     except DeviceError as error:
         return refused(error)
     load_catalogue(users)
