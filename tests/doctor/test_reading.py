@@ -156,13 +156,13 @@ def test_that_each_rule_s_mark_is_a_line_that_matters():
     for rule in ALL:
         mark = rule.mark.encode()
         held = [gate for gate in (*GATES.always, *GATES.later) if gate in mark]
-        assert held and GATES.matter(b"before " + mark + b" behind", held, lambda: True), rule.mark
+        assert held and GATES.marked(b"before " + mark + b" behind", held, lambda: True), rule.mark
 
 
 def test_that_a_gate_without_a_mark_is_no_line_that_matters():
-    said = b"step 40 loss 0.3, GPU memory 11.2 GiB, 3 samples failed"
+    said = b"round 40 score 0.3, GPU memory 11.2 GiB, 3 samples failed"
     held = [gate for gate in (*GATES.always, *GATES.later) if gate in said]
-    assert held and not GATES.matter(said, held, lambda: False)
+    assert held and not GATES.marked(said, held, lambda: False)
 
 
 def test_that_colours_within_a_mark_and_bars_that_name_the_epoch_are_read():

@@ -12,8 +12,13 @@ from planner_app.core.doctor.log.seen import Report, Seen
 # its peak: what fails later is something that grew.
 STEPS_THAT_SHOW_THE_PEAK = 3
 FITS_THAT_PILE_UP = 3
+MANY_KEPT = 8
 # Where less of the limit lay free, in pieces, the step was near its end anyway: a shortage.
 FREE_SHARE = 0.2
+# Where less than this share of the limit would have stayed free behind the request, the next one would have failed.
+SLACK_SHARE = 0.03
+# Where this share lay free nothing is kept, however long the training ran.
+MOSTLY_FREE = 0.5
 # PyTorch always reserves a little more than it uses: a smaller idle share of the device explains nothing.
 IDLE_SHARE = 0.03
 # A device of which TensorFlow was given less than this share of what it should get is shared with somebody.
@@ -68,11 +73,27 @@ def cause_of(report: Report, numbers: Figures, seen: Seen, capacity: Capacity | 
         return Cause(Kind.OTHER_PROCESS, Sure.CERTAIN if much else Sure.LIKELY, refused_by_driver=True)
     if _whole_array(report):
         return Cause(Kind.COPIED_ARRAY)
-    if _grew(report):
+    free_share = _free_share(numbers, wanted) if numbers.fragmented else 0.0
+    if _grew(report) and free_share < MOSTLY_FREE:
         return Cause(Kind.LEAK, Sure.LIKELY)
-    if numbers.fragmented and (numbers.free_bytes or 0) >= FREE_SHARE * (numbers.limit_bytes or 0):
+    if free_share >= FREE_SHARE:
         return Cause(Kind.FRAGMENTED)
+    if kept_alike(report):
+        return Cause(Kind.SHORTAGE, Sure.LIKELY)
     return Cause(Kind.XLA if report.xla else Kind.SHORTAGE)
+
+
+def _free_share(numbers: Figures, wanted: int | None) -> float:
+    """Of the limit; none where the request would have taken nearly all that was free."""
+    free, limit = numbers.free_bytes or 0, numbers.limit_bytes or 0
+    return free / limit if limit and free - (wanted or 0) >= SLACK_SHARE * limit else 0.0
+
+
+def kept_alike(report: Report) -> int:
+    """How many chunks of the requested size are in use, where they are most of it and no graph explains them."""
+    size = report.requested or 0
+    count = report.by_size[size] if report.eager else 0
+    return count if count >= MANY_KEPT and count * size > (report.in_use or 0) * MOSTLY_FREE else 0
 
 
 def _of_pytorch(report: Report, seen: Seen) -> Cause:

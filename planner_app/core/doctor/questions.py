@@ -1,5 +1,6 @@
 """The question whose answer would decide what the log leaves open."""
 
+from planner_app.core.doctor.cause import kept_alike
 from planner_app.core.doctor.diagnosis import Kind, Sure
 from planner_app.core.doctor.sentences import SMALL_BYTES, Told
 from planner_app.core.doctor.signs.device import ANOTHER
@@ -8,6 +9,11 @@ from planner_app.core.doctor.signs.device import ANOTHER
 def question(told: Told) -> str:
     report = told.report
     match told.kind:
+        case Kind.SHORTAGE if count := kept_alike(report):
+            return (
+                f"Does the program keep results from step to step, losses or outputs in a list? {count} tensors of "
+                "just that size are in memory."
+            )
         case Kind.OTHER_PROCESS if told.sure is not Sure.CERTAIN and told.refused_by_driver:
             return ANOTHER
         case Kind.OTHER_PROCESS if told.sure is not Sure.CERTAIN:

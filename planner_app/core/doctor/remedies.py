@@ -5,6 +5,7 @@ Changes to the setup are worked out by `core/advise`.
 
 from collections.abc import Iterator
 
+from planner_app.core.doctor.cause import kept_alike
 from planner_app.core.doctor.diagnosis import Framework, Kind
 from planner_app.core.doctor.sentences import PINNED, Told
 from planner_app.core.doctor.signs.device import KERAS_ONLY, LIMIT, LOOK, NO_TRIALS, NOW
@@ -22,6 +23,10 @@ FEWER_ACTIVATIONS = (
 )
 RECOMPUTE = "Keep fewer activations: keras.RematScope computes them again."
 SMALLER_INPUT = "Make the input smaller: crops, patches, shorter sequences."
+KEPT = (
+    "Look for tensors that are kept: losses or outputs gathered in a list (call float(...) or .numpy()), callbacks "
+    "that hold batches."
+)
 BROADCAST = "Look for an array that became larger than meant: [n, 1] with [1, n] makes n x n numbers."
 GIB = 1 << 30
 
@@ -39,7 +44,8 @@ def of(told: Told) -> tuple[str, ...]:
         case Kind.SHORTAGE if told.report.sign == "scratch":
             return (*_of_batch(told), LOOK, ADVISE)
         case Kind.SHORTAGE:
-            return (_of_term(told), ADVISE) if _of_term(told) else (*_of_batch(told), ADVISE)
+            kept = (KEPT,) if kept_alike(told.report) else ()
+            return (_of_term(told), ADVISE) if _of_term(told) else (*kept, *_of_batch(told), ADVISE)
         case Kind.TOO_LARGE:
             return tuple(_of_too_large(told))
         case Kind.FRAGMENTED:
@@ -91,7 +97,7 @@ def _of_too_large(told: Told) -> Iterator[str]:
         )
     yield "Split that layer or its input: no setting of the allocator can help."
     shape = told.report.shape or ()
-    if not told.place.layer or (len(shape) == 2 and shape[0] == shape[1]):
+    if (not told.place.layer and told.place.term is not Term.WEIGHTS) or (len(shape) == 2 and shape[0] == shape[1]):
         yield BROADCAST
     yield ADVISE
 
@@ -117,10 +123,7 @@ def _of_leak(told: Told) -> tuple[str, ...]:
             OWN_PROCESS,
         ]
     else:
-        found.append(
-            "Look for tensors that are kept: losses or outputs gathered in a list (call float(...) or .numpy()), "
-            "callbacks that hold batches."
-        )
+        found.append(KEPT)
         if not told.seen.retraced:
             found.append(
                 "Where inputs differ in size or length the largest batch needs the most: cap it (crop, pad, bucket)"

@@ -10,6 +10,7 @@ from planner_app.core.estimate.breakdown import Term
 from planner_app.units import format_bytes
 
 MANY_ALIKE = 3
+NOTABLE = 0.1  # of what is in use
 NEXT_TO_NOTHING = 0.01
 PINNED = ("cuda_host_bfc", "gpu_host_bfc")
 # A request below this fails only where memory was full before it.
@@ -316,8 +317,8 @@ def _growth(told: Told) -> list[str]:
             "the same process stay in memory as long as something refers to them."
         )
     alike = [(count, size) for size, count in told.report.by_size.items() if count >= MANY_ALIKE]
-    if alike:
-        count, size = max(alike, key=lambda each: each[0] * each[1])
+    count, size = max(alike, key=lambda each: each[0] * each[1], default=(0, 0))
+    if count * size > (told.numbers.in_use_bytes or 0) * NOTABLE:
         lines.append(
             f"{count} chunks of {format_bytes(size)} each are in use: {format_bytes(count * size)} of one size."
         )

@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol, Self, cast
 
 from planner_app.errors import PlannerError
 from planner_app.files.archives import DAMAGED
-from planner_app.files.logs import events, notebook
+from planner_app.files.logs import events, notebook, records
 
 PIECE_BYTES = 1 << 18
 HEAD_BYTES = 1 << 16  # enough to tell what a file is
@@ -77,9 +77,16 @@ class LogPart:
             yield from events.as_text(self._log, self.notes)
         elif notebook.is_notebook(self._head, self.name):
             yield from notebook.as_text(self._log, lambda cell: self.places.append((self._line, cell)))
+        elif records.is_records(self._head):
+            yield from records.as_text(
+                self._raw(), lambda record, ahead: self.places.append((self._line + ahead, record))
+            )
         else:
-            while piece := self._log.read(PIECE_BYTES):
-                yield piece
+            yield from self._raw()
+
+    def _raw(self) -> Iterator[bytes]:
+        while piece := self._log.read(PIECE_BYTES):
+            yield piece
 
 
 class _Room:

@@ -14,9 +14,8 @@ _FAILURES = (
     "emory OUT_OF_ME lloc OOM oom handle cuDNN NCCL ALLOC_FAILED initialized illed xceed 已 ernel xit RAM "
     "ailed KILL died CUDA Ctx _STATUS_ TERM_ DUE".split()
 )
-_RUN = ("Epoch", "ETA", "/step", "%|", "step = ", "global step ", "Train on ", "retracing", "xhausted", "EXHAUSTED")
+_RUN = ("Epoch", "ETA", "/step", "%|", "tep", "Train on ", "retracing", "xhausted", "EXHAUSTED")
 _FACTS = (
-    "step_on",
     "at node",
     "MiB",
     "% of ",
@@ -52,11 +51,13 @@ def _gates() -> Gates:
     after_failures = tuple(mark for mark in dict.fromkeys(later) if not any(gate in mark for gate in always))
     known = dict.fromkeys((*marks, *later))
     bars = frozenset((b"ETA", b"/step", b"%|"))
+    counts = frozenset((b"tep", b"iter", b"Iter", b"batch", b"Batch"))
     return Gates(
         always=always,
         failures=frozenset(failures),
         bars=bars,
-        in_bars=bars | {b"Epoch"},
+        counts=counts,
+        in_bars=bars | counts | {b"Epoch"},
         later=after_failures,
         plain=tuple(gate for gate in always if gate.isascii()),
         marks={gate: _marks_with(gate, known) for gate in (*always, *after_failures)},

@@ -50,7 +50,8 @@ class Gates(NamedTuple):
         always: Of lines that can stand anywhere.
         failures: Those of `always` that a failure can begin with.
         later: Of lines that matter only behind a failure.
-        bars: Those of `always` that progress bars hold; `in_bars` may stand beside them.
+        bars: Those of `always` that progress bars hold, and `counts` those of lines that count steps in words;
+            `in_bars` may stand beside them.
         plain: Those of `always` that text without other letters can hold; empty for all of them.
         marks: For each gate what finds those marks of rules that hold it; without them a gate is enough.
     """
@@ -59,18 +60,20 @@ class Gates(NamedTuple):
     failures: frozenset[bytes]
     later: Sequence[bytes]
     bars: frozenset[bytes] = frozenset()
+    counts: frozenset[bytes] = frozenset()
     in_bars: frozenset[bytes] = frozenset()
     plain: Sequence[bytes] = ()
     marks: Mapping[bytes, re.Pattern[bytes]] = MappingProxyType({})
 
     def only_bar(self, held: Sequence[bytes]) -> bool:
-        return self.in_bars.issuperset(held) and not self.bars.isdisjoint(held)
+        """Such lines only tell how far the run is: of many that follow each other the last says it all."""
+        return self.in_bars.issuperset(held) and not (self.bars.isdisjoint(held) and self.counts.isdisjoint(held))
 
-    def matter(self, line: bytes, held: Sequence[bytes], failed: Callable[[], bool]) -> bool:
-        """Whether the line holds a rule's mark. Colours may stand within one: they are looked at later."""
+    def marked(self, line: bytes, held: Sequence[bytes], failed: Callable[[], bool]) -> Sequence[bytes]:
+        """Those of `held` that are part of a rule's mark there. Colours may stand within one: those are cleaned later."""
         if not self.marks or not self.bars.isdisjoint(held) or b"\x1b" in line or not line.isascii():
-            return True
-        return any(self.marks[gate].search(line) for gate in held if gate not in self.later or failed())
+            return held
+        return [gate for gate in held if (gate not in self.later or failed()) and self.marks[gate].search(line)]
 
     def in_block(self, block: bytes, failed: bool) -> list[bytes]:
         gates = self.plain if self.plain and block.isascii() else self.always
@@ -122,14 +125,15 @@ def _of_block(
             chunks = _BEYOND.sub(rb"\1", b"\n".join(lines[first:place]))
             yield Line(number + first, chunks.decode("ascii", "replace"))
             continue
-        if (held := [gate for gate in here if gate in line]) and gates.matter(line, held, failed):
-            if in_bars and gates.only_bar(held):
+        held = [gate for gate in here if gate in line]
+        if held and (marked := gates.marked(line, held, failed)):
+            if in_bars and gates.only_bar(marked):
                 bar = place
             else:
                 if bar >= 0:
                     yield from _parts(lines[bar], number + bar, b"", present)
                 yield from _parts(line, number + place, lines[place + 1] or after, present, held)
-                bar, in_bars = -1, gates.only_bar(held)
+                bar, in_bars = -1, gates.only_bar(marked)
         place += 1
     if bar >= 0:
         yield from _parts(lines[bar], number + bar, b"", present)

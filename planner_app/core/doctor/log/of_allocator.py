@@ -9,7 +9,7 @@ from planner_app.core.doctor.log.seen import MOST_NAMES
 
 COMPILED = "StatefulPartitionedCall"  # a whole function, compiled by XLA, asks for its block of memory
 _CHUNKS = re.compile(r"\b(InUse|Free|Chunk) {1,4}at (?:0x)?[0-9A-Fa-f]{1,16} (?:next \d{1,20} )?of size (\d{1,20})")
-_REQUESTED_BY = re.compile(r"requested by op (\S{1,300})")
+_REQUESTED_BY = re.compile(r"requested by op ([^\s\"<]{1,300})")
 _MAP, MAP_LENGTH = frozenset("*x_"), 100
 
 

@@ -94,6 +94,14 @@ def epoch(gathering: Gathering, found: Found, line: Line) -> None:
     gathering.advance(Progress(fits, number, number_of(found, "of") or 0, last.steps, unit=last.unit), line)
 
 
+def own_epoch(gathering: Gathering, found: Found, line: Line) -> None:
+    """A line of the user's own at the end of an epoch: at least a step has ended."""
+    last, number = gathering.progress, number_of(found, "done") or 0
+    if number > last.epoch or not last.fits:
+        ended = Progress(max(1, last.fits), number, last.epochs, last.steps + 1, last.step, last.of, last.unit)
+        gathering.advance(ended, line)
+
+
 def step(gathering: Gathering, found: Found, line: Line) -> None:
     last, done = gathering.progress, number_of(found, "done") or 0
     if done > last.step:
@@ -109,6 +117,6 @@ HANDLERS: dict[str, Callable[[Gathering, Found, Line], None]] = {
     handler.__name__: handler
     for handler in (
         *(refused, created, free_at_start, total_at_start, left_at_start, device_size, smi_process),
-        *(retraced, version, policy, batch, ended_badly, epoch, step),
+        *(retraced, version, policy, batch, ended_badly, epoch, own_epoch, step),
     )
 }

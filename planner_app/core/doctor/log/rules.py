@@ -7,12 +7,20 @@ from planner_app.core.doctor.log.matching import Rule, rule
 
 _DEVICE = r"(?P<device>/(?:job|device|replica|task|gpu|cpu)[^\s,\"]{0,120}?(?:GPU|gpu|CPU|cpu|TPU|DML|dml):\d{1,4})"
 _OP = r"(?P<op>[^\s}\]('\",]{1,300}+)"
+# "step 120/400: ", "Iter: 7, ".
+_COUNTED = r"(?:ation)?[ :#=]{1,3}(?P<done>\d{1,12}+)(?:/(?P<of>\d{1,12}+))?[\W_]"
 
 RULES: tuple[Rule, ...] = (
     # How far the run had come: first, since an error may stand on the line of a progress bar.
     rule("epoch", "Epoch ", r"(?P<number>\d{1,9})/(?P<of>\d{1,9})", before=r"^\W*$"),
     rule("step", "step = ", r"(?P<done>\d{1,12}+)", before=r"loss = \S{1,30}, $"),
     rule("step", "global step ", r"(?P<done>\d{1,12}+): loss"),
+    # Loops of the user's own.
+    *(
+        rule("step", word, rf"{_COUNTED}.{{0,60}}?[lL]oss", before=r"(?:^|[\s\[(|,])$")
+        for word in ("step", "Step", "iter", "Iter", "batch", "Batch")
+    ),
+    rule("own_epoch", "Epoch", r"[ :#=\[]{1,3}(?P<done>\d{1,9}+)(?![/\d]).{0,60}?[lL]oss", before=r"^\W*$"),
     rule("step", "Epoch", r":? ?\[\d{1,9}\]\[ ?(?P<done>\d{1,9})/(?P<of>\d{1,9})\]"),
     rule("samples", "Train on ", r"(?P<count>\d{1,12}+) samples"),
     rule("buffer_filled", "illing up shuffle buffer", r"[^:]{0,60}: (?P<done>\d{1,12}+) of (?P<of>\d{1,12}+)"),
@@ -22,7 +30,7 @@ RULES: tuple[Rule, ...] = (
         "Allocator (",
         r"(?P<allocator>[^)\s]{1,80}+)\) ran out of memory trying to allocate @size@"
         r"(?: \(rounded to (?P<rounded>\d{1,20}+)\))?+(?: from the (?:lower|upper) end)?+"
-        r"(?:.{0,120}?requested by op (?P<op>\S{1,300}+))?",
+        r"(?:.{0,120}?requested by op (?P<op>[^\s\"<]{1,300}+))?",
     ),
     rule(
         "ran_out",

@@ -63,17 +63,6 @@ HOST_SIGNS = (
                 ("oom_reaper: reaped process ", r"\d{1,10}+ \((?P<process>[^)]{1,60}+)\)"),
             ),
             *spellings("kernel_killed", ("has been killed by the OOM killer",), ("Failed with result 'oom-kill'",)),
-            *spellings("kernel_killed", ("due to memory pressure for ", "", r"illed .{0,90}$")),
-            *spellings("kernel_killed", ("due to memory used (", "", r"illed .{0,110}$"), ("ow memory! ",)),
-            *spellings(
-                "kernel_killed",
-                ("systemd-oomd", r".{0,20}?: Killed .{1,1500}? due to memory (?:pressure|used)"),
-                ("systemd-oomd killed ", r"[1-9]\d{0,6} process"),
-            ),
-            *spellings(
-                "kernel_killed",
-                (": badness ", *_CHOSEN),
-            ),
         ),
         (
             "The machine ran out of its own memory, and the system killed {process}, which held {held}.",
@@ -81,6 +70,31 @@ HOST_SIGNS = (
             "The machine ran out of its own memory, and the system killed a process.",
         ),
         ("That is memory of the machine, not of a GPU.",),
+        (*LESS, "Close what else takes memory, or train on a machine with more of it."),
+    ),
+    Sign(
+        "daemon_killed",
+        Kind.HOST,
+        Sure.CERTAIN,
+        (
+            *spellings("daemon_killed", ("due to memory pressure for ", "", r"illed .{0,90}$")),
+            *spellings("daemon_killed", ("due to memory used (", "", r"illed .{0,110}$")),
+            *spellings(
+                "daemon_killed",
+                ("systemd-oomd", r".{0,20}?: Killed .{1,1500}? due to memory (?:pressure|used)"),
+                ("systemd-oomd killed ", r"[1-9]\d{0,6} process"),
+            ),
+            *spellings("daemon_killed", (": badness ", *_CHOSEN), ("ow memory! ",)),
+        ),
+        (
+            "The machine ran short of its own memory, and a daemon that guards it killed {process}, which held {held}.",
+            "The machine ran short of its own memory, and a daemon that guards it killed {process}.",
+            "The machine ran short of its own memory, and a daemon that guards it killed programs.",
+        ),
+        (
+            "That is memory of the machine, not of a GPU. systemd-oomd and earlyoom kill before the kernel must: "
+            "systemd-oomd all programs of a terminal or session at once.",
+        ),
         (*LESS, "Close what else takes memory, or train on a machine with more of it."),
     ),
     Sign(

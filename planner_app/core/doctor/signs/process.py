@@ -23,7 +23,8 @@ PROCESS_SIGNS = (
                 "array_memory",
                 (
                     "MemoryError: Unable to allocate ",
-                    r"@size@ for an array with shape \((?P<shape>[\d, ]{1,200}+)\) and data type (?P<dtype>\w{1,40}+)",
+                    r"@size@ for an array with shape \((?P<shape>\d[\d, ]{0,200}?),?\) "
+                    r"and data type (?P<dtype>\w{1,40}+)",
                 ),
                 ("MemoryError: Unable to allocate ", r"@size@"),
             ),
