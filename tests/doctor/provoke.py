@@ -156,6 +156,48 @@ def results_pile_up() -> None:
     model.fit(xs, ys, batch_size=4, epochs=3, callbacks=[Keep()])
 
 
+def own_loop(says: bool = True) -> None:
+    """Without fit(): what each step computed is kept in a list."""
+    import keras
+    import tensorflow as tf
+
+    model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(2048, name="wide"), keras.layers.Dense(1)])
+    optimizer, kept = keras.optimizers.SGD(), []
+    for step in range(10_000):
+        x = tf.random.normal((256, 64))
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(x) ** 2)
+        kept.append(model.layers[0](x))
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        if says and step % 5 == 0:
+            sys.stderr.write(f"step {step}: loss {float(loss):.4f}\n")
+
+
+def silent_loop() -> None:
+    own_loop(says=False)
+
+
+def lengths_grow() -> None:
+    """Each batch is longer than the one before: what was free for one is too small a piece for the next."""
+    import keras
+    import numpy as np
+    from keras import layers as L
+
+    inputs = keras.Input((None, 32))
+    x = L.GlobalMaxPooling1D()(L.Conv1D(256, 5, padding="same", name="scan")(inputs))
+    model = keras.Model(inputs, L.Dense(1)(x))
+    model.compile(optimizer="adam", loss="mean_squared_error", jit_compile=False)
+
+    class Longer(keras.utils.PyDataset):
+        def __len__(self) -> int:
+            return 60
+
+        def __getitem__(self, number: int) -> tuple[Any, Any]:
+            return np.zeros((16, 400 * (number + 1), 32), "float32"), np.zeros((16, 1), "float32")
+
+    model.fit(Longer(), shuffle=False)
+
+
 def fragmented() -> None:
     """Every other one of many buffers given back: half is free, and no piece is large."""
     import tensorflow as tf
@@ -233,6 +275,9 @@ CASES: dict[str, Callable[[], None]] = {
         embedding,
         models_pile_up,
         results_pile_up,
+        own_loop,
+        silent_loop,
+        lengths_grow,
         fragmented,
         too_large,
         array,

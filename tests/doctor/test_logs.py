@@ -121,6 +121,15 @@ def test_that_the_gpu_is_named():
     assert diagnosed("tf213_all_reduce").device == "GPU:3"
 
 
+def test_that_the_gpu_is_named_before_a_device_is_made_of_it():
+    for line in (
+        "name: GeForce GTX 1080 major: 6 minor: 1 memoryClockRate(GHz): 1.8",
+        "name: GeForce GTX 1080 computeCapability: 6.1",
+    ):
+        found = diagnose([f"{line}\nAllocator (GPU_0_bfc) ran out of memory trying to allocate 12.25MiB.\n".encode()])
+        assert found.device_name == "GeForce GTX 1080"
+
+
 def test_that_a_shared_gpu_is_known_by_what_it_should_have():
     assert diagnosed("shared_t4").kind is Kind.OTHER_PROCESS
     assert diagnose([log("shared_t4")]).kind is Kind.SHORTAGE  # nobody said what a T4 has

@@ -169,10 +169,63 @@ def test_that_what_is_missing_is_said():
             Kind.NONE,
         ),
         ("My GPU runs out of memory sometimes, any advice?", Kind.NONE),
+        ('earlyoom[700]: sending SIGTERM to process 21 uid 7 "python": badness 991, VmRSS 28100 MiB', Kind.HOST),
+        ("5120.batch OUT_OF_MEMORY 0:125", Kind.HOST),
+        ("Job was held. Memory usage (20480 MB) exceeded request (16384 MB)", Kind.HOST),
+        ('job 41 exceeds job hard limit "h_vmem" of queue (8.1G > limit:8.0G) - sending SIGKILL', Kind.HOST),
+        ("./run.sh: line 12: 771 Killed: 9               python main.py", Kind.KILLED),
+        ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)", Kind.KILLED),
+        ("LoadError: Out of GPU memory trying to allocate 8.016 MiB", Kind.UNKNOWN),
+        ("OutOfMemoryError: Out of memory allocating 3,072 bytes (allocated so far: 4,831,838 bytes).", Kind.UNKNOWN),
+        ("Bus error (core dumped)", Kind.OTHER_ERROR),
+        ("=>> PBS: job killed: walltime 86413 exceeded limit 86400", Kind.OTHER_ERROR),
+        ("XlaRuntimeError: UNKNOWN: Failed to determine best cudnn convolution algorithm: INTERNAL: x", Kind.AUTOTUNER),
+        (
+            "W picker.cc:80] All algorithms tried for %c = f32[] failed. Falling back to default algorithm.",
+            Kind.HARMLESS,
+        ),
+        ("CUDNN_STATUS_ALLOC_FAILED = 4,", Kind.NONE),
+        ("restartPolicy: OnFailure # in case of OOMKilled", Kind.NONE),
+        ('print("CUDA_ERROR_OUT_OF_MEMORY, trying half the batch")', Kind.NONE),
+        ("except MemoryError:", Kind.NONE),
     ],
 )
 def test_that_one_line_is_enough_where_it_tells(line, kind):
     assert diagnose_text(line).kind is kind
+
+
+def test_that_words_of_errors_in_a_text_about_errors_are_no_failure():
+    named = "CUDA_ERROR_OUT_OF_MEMORY: out of memory"
+    for text in (f"If you see {named}", f"`{named}`", f"# {named}", f"* **{named}**", f"{named} usually means"):
+        assert diagnose_text(text).kind is Kind.NONE, text
+    for text in (named, f"E cuda_driver.cc:313] failed call: {named}", f"RuntimeError: {named}"):
+        assert diagnose_text(text).kind.failed, text
+
+
+def test_that_numbers_of_half_precision_get_no_advice_to_halve_them():
+    half, single = diagnosed("batch_of_one_half"), diagnosed("batch_of_one")
+    assert not any("mixed" in remedy for remedy in half.remedies)
+    assert any("mixed" in remedy for remedy in single.remedies)
+
+
+def test_that_results_which_a_loop_keeps_are_asked_for():
+    silent = diagnosed("tf221_provoked_silent_loop")
+    assert "29 tensors of just that size" in silent.question and "Look for tensors" in silent.remedies[0]
+    assert diagnosed("tf221_provoked_own_loop").steps == 25
+
+
+@pytest.mark.parametrize(
+    ("line", "steps"),
+    [
+        ("step 7: loss 0.31", 7),
+        ("Step: 12/400, loss=0.3", 12),
+        ("[Epoch 3] [Batch 5/100] [D loss: 0.3]", 6),
+        ("Epoch: 4, Train Loss: 0.2", 1),
+        ("batch_size 32, loss mse", 0),
+    ],
+)
+def test_that_steps_of_a_loop_of_one_s_own_count(line, steps):
+    assert diagnose_text(line).steps == steps
 
 
 def test_that_the_autotuner_is_named_where_the_size_stands_on_its_line():

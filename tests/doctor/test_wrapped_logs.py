@@ -26,6 +26,23 @@ def test_that_a_compressed_log_says_the_same(tmp_path, pack):
     assert read_log(file).requested_bytes == ASKED
 
 
+@pytest.mark.parametrize("key", ["log", "message", "textPayload", "jsonPayload"])
+def test_that_a_log_which_a_collector_wrote_as_records_says_the_same(tmp_path, key):
+    file, plain = tmp_path / "pod.log", tmp_path / "plain.log"
+    plain.write_bytes(LOG)
+    texts = [line + "\n" for line in LOG.decode().split("\n")]
+    said = [{key: {"message": text} if key == "jsonPayload" else text, "stream": "stderr"} for text in texts]
+    file.write_text("".join(json.dumps(record) + "\n" for record in said))
+    assert read_log(file) == read_log(plain)
+
+
+def test_that_of_a_record_of_several_lines_the_place_is_told(tmp_path):
+    file = tmp_path / "pod.log"
+    file.write_text(json.dumps({"log": "Epoch 1/3\n"}) + "\n" + json.dumps({"log": LOG.decode()}))
+    found = read_log(file)
+    assert (found.requested_bytes, found.evidence[0].place) == (ASKED, "record 2, line 1")
+
+
 def test_that_half_a_compressed_log_is_read_as_far_as_it_goes(tmp_path):
     file = tmp_path / "train.log.gz"
     file.write_bytes(gzip.compress(LOG)[:3000])
@@ -79,6 +96,8 @@ def test_that_a_traceback_in_a_notebook_is_read(tmp_path):
     }
     file.write_text(json.dumps({"cells": [{"outputs": [raised]}], "nbformat": 4}))
     assert read_log(file).verdict == "The machine's own memory ran out, not a GPU's."
+    file.write_text(json.dumps({"cells": [{"outputs": [{**raised, "ename": "MemoryError", "traceback": ["---"]}]}]}))
+    assert read_log(file).kind.failed
 
 
 def test_that_a_tensorboard_file_tells_how_far_training_came(tmp_path):

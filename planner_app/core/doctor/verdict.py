@@ -177,4 +177,6 @@ def _only_device(seen: Seen) -> str:
 
 
 def _name(seen: Seen, device: str) -> str:
+    if not seen.devices and len(seen.gpu_names) == 1 and not device.startswith(("CPU", "host")):
+        return next(iter(seen.gpu_names))
     return next((found.name for found in seen.devices if found.device == device), "")

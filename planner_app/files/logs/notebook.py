@@ -62,7 +62,7 @@ def as_text(log: BinaryIO, begin: Callable[[str], None]) -> Iterator[bytes]:
 def _of_output(output: _Output) -> str:
     text = output.text if isinstance(output.text, str) else "".join(output.text)
     trace = "\n".join(output.traceback)
-    if output.ename and output.evalue not in trace:  # mostly the traceback's last line says it
+    if output.ename not in trace or output.evalue not in trace:  # mostly the traceback's last line says it
         trace = f"{trace}\n{output.ename}: {output.evalue}"
     text += trace.lstrip("\n")
     return text if text.endswith("\n") or not text else f"{text}\n"

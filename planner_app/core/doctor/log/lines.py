@@ -70,7 +70,7 @@ class Gates(NamedTuple):
         return self.in_bars.issuperset(held) and not (self.bars.isdisjoint(held) and self.counts.isdisjoint(held))
 
     def marked(self, line: bytes, held: Sequence[bytes], failed: Callable[[], bool]) -> Sequence[bytes]:
-        """Those of `held` that are part of a rule's mark there. Colours may stand within one: those are cleaned later."""
+        """Those of `held` that are part of a rule's mark there. Colours may stand in one: they go later."""
         if not self.marks or not self.bars.isdisjoint(held) or b"\x1b" in line or not line.isascii():
             return held
         return [gate for gate in held if (gate not in self.later or failed()) and self.marks[gate].search(line)]

@@ -34,6 +34,12 @@ def created(gathering: Gathering, found: Found, line: Line) -> None:
     gathering.seen.devices = [*others, announced]
 
 
+def gpu_name(gathering: Gathering, found: Found, _line: Line) -> None:
+    """Told before TensorFlow makes a device of it, until 2.4."""
+    if len(gathering.seen.gpu_names) < MOST_DEVICES:
+        gathering.seen.gpu_names.add(text_of(found, "name"))
+
+
 def free_at_start(gathering: Gathering, found: Found, line: Line) -> None:
     total, free = bytes_of(found, "total"), bytes_of(found, "free")
     if total and free is not None:
@@ -116,7 +122,7 @@ def step(gathering: Gathering, found: Found, line: Line) -> None:
 HANDLERS: dict[str, Callable[[Gathering, Found, Line], None]] = {
     handler.__name__: handler
     for handler in (
-        *(refused, created, free_at_start, total_at_start, left_at_start, device_size, smi_process),
+        *(refused, created, gpu_name, free_at_start, total_at_start, left_at_start, device_size, smi_process),
         *(retraced, version, policy, batch, ended_badly, epoch, own_epoch, step),
     )
 }

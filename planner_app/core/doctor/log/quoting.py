@@ -5,7 +5,7 @@ import re
 REACH = 120  # characters before a mark that are looked at
 
 _LEADS_TO = re.compile(
-    r"(?:^|\s)#{1,6} +(?:[A-Za-z]|$)|`$|(?:^|\s)\*\*[A-Za-z][^*]{0,100}$|"  # Markdown, comments
+    r"(?:^|\s)#{1,6} +(?:[A-Za-z]|$)|`$|(?:^|\s)\*\*(?:[A-Za-z][^*]{0,100})?$|"  # Markdown, comments
     r"\b(?:print|echo|warn\w{0,9}|log\w{0,7}(?:\.\w{1,9})?|raise [\w.]{1,60})[( ]{1,2}[frb]?[\"'][^\"']{0,100}$|"
     r"\b(?:except|catch|import|class|def|raises)[ (][\w., (]{0,80}$|"
     r"\b(?:[Ii]f|[Ww]hen|[Ww]henever|[Uu]nless|[Ii]n case of|[Ii]nstead of|[Hh]ow to|"

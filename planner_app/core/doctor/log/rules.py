@@ -146,6 +146,8 @@ RULES: tuple[Rule, ...] = (
         r"device: \d{1,4}, name: (?P<name>[^,]{1,80}+), pci bus id: [^,]{1,60}+, compute capability: "
         r"(?P<capability>[\d.]{1,8}+)",
     ),
+    rule("gpu_name", " memoryClockRate", before=r"name: (?P<name>[^:,]{3,60}) major: \d{1,2} minor: \d{1,2}$"),
+    rule("gpu_name", " computeCapability: ", before=r"name: (?P<name>[^:,]{3,60})$"),
     rule("free_at_start", "totalMemory: ", r"@total@ freeMemory: @free@"),
     rule("total_at_start", "Total memory: ", r"@total@$", before=r"^\W*$"),
     rule("left_at_start", "Free memory: ", r"@free@$", before=r"^\W*$"),

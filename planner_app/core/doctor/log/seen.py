@@ -126,6 +126,7 @@ class Seen:
     reports: list[Report] = field(default_factory=list)
     more_reports: int = 0
     devices: list[SeenDevice] = field(default_factory=list)
+    gpu_names: set[str] = field(default_factory=set)
     notes: dict[str, list[Evidence]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     refused: list[int] = field(default_factory=list)
