@@ -36,6 +36,15 @@ def test_that_a_layer_without_a_dtype_gets_one():
     assert dtypes(with_precision(config, "bfloat16"))[1] == "bfloat16"
 
 
+def test_that_a_pipeline_gets_no_dtype_but_its_layers_do():
+    """Its constructor takes none."""
+    pipeline = layer("Pipeline", layers=[dense(dtype=POLICY)])
+    del pipeline["config"]["dtype"]
+    changed = with_precision(sequential(pipeline), "bfloat16")["config"]["layers"][1]["config"]
+    assert "dtype" not in changed
+    assert changed["layers"][0]["config"]["dtype"] == "bfloat16"
+
+
 def test_that_a_cast_keeps_what_it_casts_to():
     cast = layer("Cast", module="keras.src.ops.core", dtype="float32")
     assert dtypes(with_precision(sequential(cast), "bfloat16"))[1] == "float32"

@@ -12,6 +12,7 @@ from planner_app.errors import SetupError
 Config = dict[str, Any]
 FLOATING = ("float", "bfloat", "mixed_", "double", "half")
 MODELS = frozenset({"Functional", "Sequential", "Model"})
+WITHOUT_DTYPE = MODELS | {"Pipeline"}  # the only layer of Keras 3.15 that takes none: its layers have theirs
 VALUES = frozenset({"__keras_tensor__", "__tensor__", "__numpy__", "__typespec__"})
 BUILT_WITH = frozenset({"query_shape", "key_shape", "value_shape"})  # Keras 2's attention: found again by the graph
 SHAPE_KEYS = ("batch_shape", "batch_input_shape", "build_input_shape")
@@ -47,7 +48,7 @@ def with_precision(tree: Any, precision: str) -> Any:
             if _is_floating(config["dtype"]):
                 mode = _quantized(config["dtype"])
                 config["dtype"] = f"{mode}_from_{precision}" if mode else precision
-        elif role in ("layers", "layer") and node["class_name"] not in MODELS and _is_keras_own(node):
+        elif role in ("layers", "layer") and node["class_name"] not in WITHOUT_DTYPE and _is_keras_own(node):
             config["dtype"] = precision  # Keras 2.2 wrote no dtype: the layer would follow the process, not the setup
         return node
 
