@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from planner_app.cli import main
 from planner_app.core.model.setup import Setup
 from planner_app.core.model.trace import StepTrace
 from planner_app.errors import ModelError
@@ -87,6 +88,18 @@ def test_that_a_registered_class_of_a_trusted_package_is_rebuilt(written):
         "optimizer adam: the model is not compiled",
         "loss mean_squared_error: the model is not compiled",
     )
+
+
+@pytest.mark.usefixtures("parts")
+def test_that_every_command_on_a_model_can_be_told_whom_to_trust(written, tmp_path, capsys):
+    """`check` opens the file beside the plan, to see whether it has changed since."""
+    file, plan, trust = written(BACKBONE), str(tmp_path / "model.plan.json"), ["--trust", "parts"]
+    sizes = ["--set", "token_ids=8", "--set", "padding_mask=8"]
+    assert main(["describe", file, *trust, *sizes]) == 0
+    assert "Backbone" in capsys.readouterr().out
+    assert main(["plan", file, *trust, *sizes, "--batch", "4", "--device", "cpu:2GiB", "-o", plan]) == 0
+    assert main(["check", plan, *trust]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.usefixtures("parts")

@@ -21,7 +21,14 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     with terminal.progress() as on_progress:
-        opened = open_model(options.model, options.custom, on_progress, dict(sizes_of(options)))
+        opened = open_model(
+            options.model,
+            options.custom,
+            on_progress,
+            dict(sizes_of(options)),
+            trust=options.trust,
+            data=options.data,
+        )
     if options.json:
         terminal.write_json(msgspec.to_builtins(opened.description) | {"params": opened.description.params})
     else:

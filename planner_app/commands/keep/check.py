@@ -59,6 +59,7 @@ def add(parser: ArgumentParser) -> None:
         "--rung", type=int, default=0, metavar="N", help="the rung that must fit; default: 0, the first"
     )
     parser.add_argument("--model", metavar="MODEL", help="the model's file; default: the one next to the plan")
+    arguments.add_classes(parser)
     parser.add_argument(
         "--sure", action="store_true", help="count tight as does not fit: even the high end of the band must fit"
     )
@@ -173,7 +174,7 @@ def _model(plan: Plan, options: Namespace) -> list[str]:
     if path is None:
         return []
     try:
-        found = check_model(path).sha256
+        found = check_model(path, options.custom, trust=options.trust).sha256
     except PlannerError as error:
         if options.model:
             raise

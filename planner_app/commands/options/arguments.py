@@ -15,14 +15,7 @@ def add_model(parser: ArgumentParser) -> None:
 
 def add_code(parser: ArgumentParser) -> None:
     """The user's code that a model needs besides its own file."""
-    parser.add_argument("--custom", metavar="FILE.py", help="your Python file with the model's own classes")
-    parser.add_argument(
-        "--trust",
-        action="append",
-        default=[],
-        metavar="PACKAGE",
-        help="an installed package whose classes the model may use, such as keras_hub",
-    )
+    add_classes(parser)
     parser.add_argument(
         "--data",
         metavar="FILE.py:FUNCTION",
@@ -33,6 +26,18 @@ def add_code(parser: ArgumentParser) -> None:
         metavar="PYTHON",
         type=_for_workers,
         help="a Python with the TensorFlow and Keras that the model is trained with; default: this one",
+    )
+
+
+def add_classes(parser: ArgumentParser) -> None:
+    """Where the classes come from that a saved model names."""
+    parser.add_argument("--custom", metavar="FILE.py", help="your Python file with the model's own classes")
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="an installed package whose classes the model may use, such as keras_hub",
     )
 
 
