@@ -103,13 +103,9 @@ def test_that_every_command_on_a_model_can_be_told_whom_to_trust(written, tmp_pa
 
 
 @pytest.mark.usefixtures("parts")
-def test_that_a_function_of_a_trusted_package_is_refused(written):
-    function = {
-        "module": "parts.models.backbone",
-        "class_name": "function",
-        "config": "say",
-        "registered_name": "say",
-    }
+@pytest.mark.parametrize(("module", "name"), [("parts.models.backbone", "say"), ("builtins", "parts>spread")])
+def test_that_a_function_of_a_trusted_package_is_refused(written, module, name):
+    function = {"module": module, "class_name": "function", "config": name, "registered_name": name}
     layer = {"class_name": "Dense", "module": "keras.layers", "registered_name": None}
     config = {**layer, "config": {"units": 2, "activation": function}}
     model = {
@@ -118,7 +114,7 @@ def test_that_a_function_of_a_trusted_package_is_refused(written):
         "registered_name": None,
         "config": {"name": "s", "layers": [config], "build_input_shape": [None, 4]},
     }
-    with pytest.raises(ModelError, match="Of parts a model may name registered classes, and no functions"):
+    with pytest.raises(ModelError, match="Of parts a model's file may name registered classes, and no functions"):
         check_model(written(model), trust=["parts"])
 
 
@@ -160,7 +156,13 @@ def test_that_a_package_that_is_not_there_comes_with_what_to_install(written):
         check_model(written(BACKBONE), trust=["no_such_package"])
 
 
-@pytest.mark.parametrize("name", ["os", "keras", "tensorflow", "builtins", "a.b", "importlib"])
+def test_that_a_class_of_a_script_is_asked_for_by_its_file(written):
+    """Keras says that it comes from __main__, which is no package to look for."""
+    with pytest.raises(ModelError, match=r"'__main__\.Backbone'.*Name the Python file that defines them with --custom"):
+        check_model(written({**BACKBONE, "module": "__main__"}))
+
+
+@pytest.mark.parametrize("name", ["__main__", "os", "keras", "tensorflow", "builtins", "a.b", "importlib"])
 def test_that_what_would_let_a_file_name_anything_can_not_be_trusted(written, name):
     with pytest.raises(ModelError, match="can't be trusted"):
         check_model(written(BACKBONE), trust=[name])

@@ -13,6 +13,7 @@ from planner_app.worker.build.edit_config import copied
 PREPROCESSORS = frozenset(
     {"preprocessor", "tokenizer", "image_converter", "audio_converter"}
 )  # host work, not the step
+INSTEAD = "Open the model as file.py:function instead, a function of yours that makes it."
 
 
 def import_trusted(model: CheckedModel) -> None:
@@ -59,7 +60,7 @@ def _check_text(text: str, packages: tuple[str, ...]) -> None:
     if package in packages and not isinstance(registered, type):
         raise ModelError(
             f"The model names {text[:80]}, which is not a class: only registered classes of a trusted package may be "
-            "named by a file."
+            f"named by a file. {INSTEAD}"
         )
 
 
@@ -76,6 +77,7 @@ def _checked(node: dict[str, Any], packages: tuple[str, ...]) -> dict[str, Any]:
     ):
         raise ModelError(
             f"The model names {str(module)[:80]}.{str(node['class_name'])[:80]}, which {package} has not registered "
-            "for Keras' serialization: only registered classes of a trusted package may be named by a file."
+            "for Keras' serialization: only registered classes of a trusted package may be named by a file. "
+            f"{INSTEAD}"
         )
     return node

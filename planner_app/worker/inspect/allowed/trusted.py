@@ -20,7 +20,15 @@ KNOWN = {
     "keras_rs": "pip install keras-rs",
 }
 # Whoever names one of these would let a file name anything.
-NEVER = frozenset(sys.stdlib_module_names) | {"keras", "tensorflow", "tf_keras", "numpy", "planner_app", "h5py"}
+NEVER = frozenset(sys.stdlib_module_names) | {
+    "__main__",
+    "keras",
+    "tensorflow",
+    "tf_keras",
+    "numpy",
+    "planner_app",
+    "h5py",
+}
 
 
 def checked_packages(names: Iterable[str]) -> frozenset[str]:
@@ -33,7 +41,7 @@ def checked_packages(names: Iterable[str]) -> frozenset[str]:
     for name in sorted(packages):
         if not name.isidentifier() or name in NEVER:
             raise Refused(f"{name[:60]!r} can't be trusted: expected a package with Keras layers, as in keras_hub")
-        if importlib.util.find_spec(name) is None:
+        if not _is_installed(name):
             raise Refused(f"the package {name!r} is not installed: {KNOWN.get(name, f'pip install {name}')}")
     return packages
 
@@ -58,13 +66,30 @@ def is_of(value: dict[str, Any], packages: frozenset[str]) -> bool:
 
 def advice(unknown: Iterable[str], packages: frozenset[str]) -> str | None:
     """How to open a model with classes of packages that are known, or installed; None where there are none."""
-    named = {name.partition(".")[0] for name in unknown if "." in name} - NEVER
+    named = {package for name in unknown if (package := _package(name)).isidentifier()} - NEVER
     if trusted := sorted(named & packages):
-        return f"Of {', '.join(trusted)} a model may name registered classes, and no functions"
-    missing = [name for name in sorted(named & KNOWN.keys()) if importlib.util.find_spec(name) is None]
+        return (
+            f"Of {', '.join(trusted)} a model's file may name registered classes, and no functions: open the model as "
+            "file.py:function, a function of yours that makes it"
+        )
+    missing = [name for name in sorted(named & KNOWN.keys()) if not _is_installed(name)]
     if missing:
         return f"They are of {missing[0]}, which is not installed: {KNOWN[missing[0]]}, then open it with --trust"
-    there = [name for name in sorted(named) if name in KNOWN or importlib.util.find_spec(name) is not None]
+    there = [name for name in sorted(named) if name in KNOWN or _is_installed(name)]
     if there:
         return f"They are of the package {there[0]}: if you trust it, open the model with --trust {there[0]}"
     return None
+
+
+def _package(name: str) -> str:
+    """Of `parts.layers.Scale`, and of `builtins.parts>scale`, as functions are written."""
+    module, dotted, last = name.rpartition(".")
+    registered, named, _ = last.rpartition(">")
+    return registered if named else module.partition(".")[0] if dotted else ""
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ValueError:  # a module that was made, not found
+        return False
