@@ -25,6 +25,8 @@ MOST_NAME_BYTES = 120  # of a file name: file systems allow 255, and a suffix or
 _LINES = "\n\t"
 _JOINERS = "\u200c\u200d"  # needed by some scripts and by emoji of several parts
 _SPREADSHEET_STARTS = ("=", "+", "-", "@", "|", "%", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # wide forms too
+# Where commas are decimal points, spreadsheets begin a new cell at a semicolon.
+_NEXT_CELL = re.compile(rf";(?=[ {MARK}\"]*[{re.escape(''.join(_SPREADSHEET_STARTS))}])")
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|]')
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # devices on Windows, whatever the ending
 
@@ -72,7 +74,7 @@ def for_csv(cell: T) -> T | str:
     """Numbers stay numbers. Text that a spreadsheet would evaluate gets an apostrophe, as OWASP advises."""
     if not isinstance(cell, str):
         return cell
-    text = for_line(cell)
+    text = _NEXT_CELL.sub(";'", for_line(cell))
     return f"'{text}" if text.lstrip(" " + MARK).startswith(_SPREADSHEET_STARTS) and not _is_number(text) else text
 
 

@@ -66,6 +66,13 @@ def test_that_a_spreadsheet_takes_a_foreign_cell_for_text(cell):
     assert str(for_csv(cell)).startswith("'")
 
 
+@pytest.mark.parametrize("cell", ["a;=1+1", 'a; "=1+1', "a;b;@SUM(A1)", "\t;+1+1"])
+def test_that_a_foreign_cell_holds_no_formula_where_semicolons_separate_cells(cell):
+    """As in countries that write 1,5."""
+    for each in csv.reader([str(for_csv(cell))], delimiter=";"):
+        assert not any(part.lstrip(' "').startswith(("=", "+", "-", "@")) for part in each)
+
+
 @pytest.mark.parametrize("cell", [-1, -1.5, None, True, "-1.5", "+3", "NVIDIA L4", "8 x A100", "1-2", "a=b"])
 def test_that_numbers_and_ordinary_texts_stay_in_a_spreadsheet(cell):
     assert for_csv(cell) == cell

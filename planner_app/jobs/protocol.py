@@ -58,11 +58,9 @@ class Request(Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
 
     Attributes:
         limits: What it may use by default.
-        execute: It may start other programs, such as a compiler's assembler.
     """
 
     limits: ClassVar[Limits] = Limits(memory_bytes=2 * GIB, seconds=120)
-    execute: ClassVar[bool] = False
 
     @property
     def gpu(self) -> bool:

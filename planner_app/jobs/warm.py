@@ -76,7 +76,7 @@ class WarmWorker:
         self._wait(cancelled)
         try:
             more = request.environment()
-            fit = (request.reads(), request.gpu, request.execute, more, launch.bounds(limits))
+            fit = (request.reads(), request.gpu, more, launch.bounds(limits))
             child = self._child
             if child is not None and (fit != self._fit or not child.rests()):
                 child.end()

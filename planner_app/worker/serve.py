@@ -95,7 +95,7 @@ def _sandbox(request: Request) -> sandbox.Sandbox:
     scratch = os.environ.get(SCRATCH_VARIABLE)
     if scratch is None:
         return sandbox.Sandbox((), ("started by hand, without a folder of its own: no sandbox",))
-    return sandbox.apply(request.reads(), scratch, gpu=request.gpu, execute=request.execute)
+    return sandbox.apply(request.reads(), scratch, gpu=request.gpu)
 
 
 def _reporter(events: stdio.Events) -> Report:

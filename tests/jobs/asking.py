@@ -23,14 +23,6 @@ class Do(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         return self.read
 
 
-class Execute(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """For work that needs other programs."""
-
-    execute: ClassVar[bool] = True
-
-    what: str
-
-
 def wait_for(what: Callable[[], bool], seconds: float = 5.0) -> bool:
     until = time.monotonic() + seconds
     while not what():

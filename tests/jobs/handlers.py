@@ -215,16 +215,6 @@ def breaks_out(request, report):
     }
 
 
-def runs_programs(request, report):
-    script = Path(os.environ["TMPDIR"], "script")
-    script.write_text("#!/bin/sh\necho own\n")
-    return {
-        "said": subprocess.run(["/bin/echo", "hello"], capture_output=True, text=True).stdout,
-        "own": outcome(lambda: os.execv(script, [str(script)])),
-        "socket": outcome(socket.socket),
-    }
-
-
 def writes_much(request, report):
     with Path(os.environ["TMPDIR"], "big").open("wb") as file:
         for _ in range(64):

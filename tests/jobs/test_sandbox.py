@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from asking import COMMAND, Do, Execute
+from asking import COMMAND, Do
 
 from planner_app.jobs import launch
 from planner_app.jobs.job import Job, result_of
@@ -100,12 +100,6 @@ def test_that_the_report_is_true_whichever_layers_the_system_lacks(ask, how, off
     assert set(started.sandbox) == held
     told = [words for words in started.missing if not words.startswith("here is no ")]
     assert set(told) == {broken for words, (broken, _) in PROMISES.items() if words not in held}
-
-
-@needs_landlock
-def test_that_a_request_that_needs_programs_can_start_the_systems_but_none_of_its_own():
-    answer = result_of(Job(Execute(what="runs_programs"), command=COMMAND), dict)
-    assert answer == {"said": "hello\n", "own": "PermissionError", "socket": "PermissionError"}
 
 
 @needs_landlock

@@ -40,13 +40,13 @@ class Promise:
         return all(refused(attempt) for attempt in self.tries)
 
 
-def promises(own_folder: str, *, execute: bool = False) -> Iterator[Promise]:
+def promises(own_folder: str) -> Iterator[Promise]:
     """`own_folder` is where a worker may write; its parent is the user's, and out of reach."""
     outside = Path(own_folder).parent
     yield Promise(
         "reads only its libraries and the model",
         "it can read files outside its folder",
-        (lambda: _list("/"), lambda: _open(outside / "lock", os.O_RDONLY), *_other_processes(execute)),
+        (lambda: _list("/"), lambda: _open(outside / "lock", os.O_RDONLY), *_other_processes()),
     )
     yield Promise(
         "writes only in its own folder",
@@ -63,8 +63,7 @@ def promises(own_folder: str, *, execute: bool = False) -> Iterator[Promise]:
         "it can open sockets",
         (*(partial(_socket, *kind) for kind in _sockets()), _pair_of_datagram_sockets),
     )
-    if not execute:
-        yield Promise("no other programs", "it can start programs", (_execute, _fork))
+    yield Promise("no other programs", "it can start programs", (_execute, _fork))
     yield Promise(
         "no signals to other processes",
         "it can signal other processes",
@@ -81,9 +80,8 @@ def refused(attempt: Callable[[], object]) -> bool:
     return False
 
 
-def _other_processes(execute: bool) -> Iterator[Callable[[], object]]:
-    if not execute:
-        yield lambda: _list(f"/proc/{os.getppid()}")
+def _other_processes() -> Iterator[Callable[[], object]]:
+    yield lambda: _list(f"/proc/{os.getppid()}")
     yield lambda: _open(f"/proc/{os.getppid()}/environ", os.O_RDONLY)
 
 

@@ -20,7 +20,10 @@ SYSTEM = tuple("/usr /bin /lib /lib32 /lib64 /nix/store /gnu/store".split())
 MACHINE = tuple("/sys/devices /sys/bus /sys/fs/cgroup /sys/kernel/mm /sys/module /sys/class".split())
 # Of /proc, what libraries ask about the machine and about this process; never what other processes are.
 PROC = tuple(
-    "self cpuinfo meminfo stat filesystems mounts version devices loadavg uptime sys/kernel sys/vm driver".split()
+    f"/proc/{name}"
+    for name in (
+        "self cpuinfo meminfo stat filesystems mounts version devices loadavg uptime sys/kernel sys/vm driver".split()
+    )
 )
 # Of /etc, what the dynamic linker, glibc and the time zone need.
 ETC = (
@@ -46,20 +49,20 @@ class Sandbox:
     missing: tuple[str, ...]
 
 
-def apply(reads: tuple[str, ...], writes: str, *, gpu: bool = False, execute: bool = False) -> Sandbox:
+def apply(reads: tuple[str, ...], writes: str, *, gpu: bool = False) -> Sandbox:
     """Once for a process and for good. It takes a few milliseconds."""
     late = [f"put on after {name}, whose threads stay free" for name in TOO_LATE if name in sys.modules]
     if threading.active_count() > 1:
         late.append("put on after threads were started, which stay free")
     # Found out before the filter: what can be asked of /proc and the environment afterwards is less.
-    promises = tuple(probes.promises(writes, execute=execute))
+    promises = tuple(probes.promises(writes))
     reachable = (*reads, *_python())
     layers: dict[str, Callable[[], object]] = {
         # Not around GPUs: drivers and what they talk to are somebody else's, and differ.
         **({} if gpu else {"namespaces": lambda: namespaces.apply(reachable, writes)}),
-        "Landlock": lambda: landlock.apply(_rules(reads, writes, gpu=gpu, execute=execute)),
+        "Landlock": lambda: landlock.apply(_rules(reads, writes, gpu=gpu)),
         "capabilities": kernel.drop_capabilities,
-        "seccomp": lambda: seccomp.apply(execute=execute, gpu=gpu),
+        "seccomp": lambda: seccomp.apply(gpu=gpu),
     }
     lacking = {name: why for name, layer in layers.items() if (why := _put_on(layer))}
     return _found(promises, lacking, late)
@@ -84,25 +87,19 @@ def _found(promises: tuple[probes.Promise, ...], lacking: dict[str, str], late: 
     return Sandbox(tuple(in_force), (*late, *broken))
 
 
-def _rules(reads: tuple[str, ...], writes: str, *, gpu: bool, execute: bool) -> Iterator[tuple[str | Path, int]]:
-    library = landlock.READ | (landlock.EXECUTE if execute else 0)
+def _rules(reads: tuple[str, ...], writes: str, *, gpu: bool) -> Iterator[tuple[str | Path, int]]:
     for path in (*SYSTEM, *_python()):
-        yield path, library
-    for path in (*ETC, *RANDOM, *MACHINE, *_proc(execute), *reads):
+        yield path, landlock.READ
+    for path in (*ETC, *RANDOM, *MACHINE, *PROC, *reads):
         yield path, landlock.READ
     yield "/dev/null", landlock.READ | landlock.WRITE
     yield writes, landlock.WRITE
     if gpu:
         for path in (*GPU_FILES, *os.environ.get("CUDA_HOME", "").split(os.pathsep)):
-            yield path, library
+            yield path, landlock.READ
         for device in (*Path("/dev").glob("nvidia*"), Path("/dev/dri")):
             yield device, landlock.DEVICE
         yield "/dev/shm", landlock.READ | landlock.WRITE  # NCCL's way between GPUs
-
-
-def _proc(execute: bool) -> Iterator[str]:
-    """A program that is started looks itself up too, and nobody knows its number beforehand."""
-    return iter(("/proc",)) if execute else (f"/proc/{name}" for name in PROC)
 
 
 def _python() -> Iterator[str]:

@@ -49,19 +49,19 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def apply(*, execute: bool, gpu: bool = False) -> None:
+def apply(*, gpu: bool = False) -> None:
     """For this process and all its threads, for good. Raises OSError where the system can't."""
     machine = platform.machine()
     if machine not in AUDIT_ARCH:
         raise OSError(errno.ENOSYS, f"no filter for {machine}")
     column = list(AUDIT_ARCH).index(machine)
-    code = b"".join(struct.pack("=HBBI", *step) for step in _filter(machine, column, execute, gpu))
+    code = b"".join(struct.pack("=HBBI", *step) for step in _filter(machine, column, gpu))
     program = _Program(len(code) // 8, code)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     syscall(SECCOMP[column], 1, 1, ctypes.addressof(program))  # SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC
 
 
-def _filter(machine: str, column: int, execute: bool, gpu: bool) -> Iterable[Instruction]:
+def _filter(machine: str, column: int, gpu: bool) -> Iterable[Instruction]:
     yield LOAD, 0, 0, ARCH_AT
     yield EQUAL, 1, 0, AUDIT_ARCH[machine]
     yield RETURN, 0, 0, KILL  # calls of another architecture (32 bit) have other numbers
@@ -69,16 +69,15 @@ def _filter(machine: str, column: int, execute: bool, gpu: bool) -> Iterable[Ins
     if machine == "x86_64":
         yield AT_LEAST, 0, 1, X32_BIT
         yield RETURN, 0, 0, REFUSE
-    for group in (NETWORK, BEYOND, {} if execute else PROGRAMS, {} if gpu else MEMORY_FILES):
+    for group in (NETWORK, BEYOND, PROGRAMS, {} if gpu else MEMORY_FILES):
         yield from _answered(group, column, REFUSE)
     yield from _answered(UNSUPPORTED, column, ERRNO | errno.EOPNOTSUPP)
     yield from _only_streams(SOCKETPAIR[column])
-    if not execute:
-        yield EQUAL, 0, 1, CLONE3[column]
-        yield RETURN, 0, 0, ERRNO | errno.ENOSYS
-        yield from _with_all(CLONE[column], 0, CLONE_THREAD, ALLOW, REFUSE)
-        for numbers in SELF_ONLY.values():
-            yield from _only_if(numbers[column], 0, os.getpid())
+    yield EQUAL, 0, 1, CLONE3[column]
+    yield RETURN, 0, 0, ERRNO | errno.ENOSYS
+    yield from _with_all(CLONE[column], 0, CLONE_THREAD, ALLOW, REFUSE)
+    for numbers in SELF_ONLY.values():
+        yield from _only_if(numbers[column], 0, os.getpid())
     if not gpu:
         yield from _with_all(MMAP[column], 3, SHARED_MEMORY, REFUSE, ALLOW)
     for numbers, argument, commands in REFUSED_COMMANDS.values():

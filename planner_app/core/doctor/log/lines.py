@@ -190,6 +190,6 @@ def _as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
             piece, start = start, None
         text = decoder.decode(piece).encode("utf-8", "replace") if decoder else piece
         # Zeros fill a log that was cut while it was written, and stand between letters in UTF-16 without a mark.
-        yield text.translate(None, b"\0") if b"\0" in text else text  # 40 times as fast as replace()
+        yield text.translate(None, b"\0") if b"\0" in text else text  # far faster than replace()
     if start:
         yield start
