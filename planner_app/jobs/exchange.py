@@ -76,7 +76,7 @@ class Exchange:
         if self._cancelled.is_set():
             raise _Stopped("Cancelled.")
         if now.since(begun) > limits.seconds:
-            raise Trouble(f"The worker ran longer than the {limits.seconds:g} s it was allowed and was stopped.")
+            raise Trouble(f"The worker ran longer than the {round(limits.seconds, 1):g} s it was allowed and was stopped.")
         if limits.silence_seconds is not None and now.since(spoke) > limits.silence_seconds:
             raise Trouble(f"The worker sent nothing for {limits.silence_seconds:g} s: it hung and was stopped.")
         if self._child.memory.read() > limits.memory_bytes:
