@@ -67,6 +67,15 @@ def test_that_labels_leave_marks_free():
     assert Room(area, points=[mark]).find(50, 50, 20, 12, (ABOVE,)) is None
 
 
+def test_that_labels_find_new_places_in_a_smaller_window(chart: ChartPresenter, view: ChartView):
+    box = view.plot.getViewBox()
+    for width in (900, 420):
+        view.resize(width, 260)
+        turn(20)
+        assert view.drawing.room.area.width == box.width()
+        assert view.drawing.crossings.tags.shown
+
+
 def test_that_each_line_is_what_the_estimate_says(session: Session, chart: ChartPresenter):
     assert len(chart.picture.series) == 6
     for series in chart.picture.series:

@@ -58,6 +58,7 @@ class ChartView(QWidget):
         self.plot.scene().sigMouseClicked.connect(self._on_mouse_clicked)
         self.plot.getViewBox().sigRangeChangedManually.connect(self._on_moved)
         self.plot.getViewBox().sigRangeChanged.connect(self._on_range_changed)
+        self.plot.getViewBox().sigResized.connect(lambda: self.drawing.draw_moved())  # labels need other places
         self.legend.toggled.connect(self.drawing.draw_series)
         self.legend.hovered.connect(self._on_legend_hovered)
         self.drag = MarkerDrag(self.plot, self.drawing.marker)
