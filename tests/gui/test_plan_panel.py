@@ -58,7 +58,7 @@ def test_that_the_plan_in_view_is_the_one_that_the_core_makes(
     session: Session, panel: PlanPresenter, view: PlanView, take_pictures: Callable
 ):
     session.choose_setup(batch=BATCH)
-    view.lower_precision.setCurrentText("mixed_float16")
+    view.fields.lower_precision.setCurrentText("mixed_float16")
     plan = planned(session, panel)
     request = PlanRequest(session.choice.setup, (session.choice.device,), (Precision.MIXED_FLOAT16,))
     memories = {step: session.memories[step] for step in needed_steps(request)}
@@ -73,6 +73,25 @@ def test_that_the_plan_in_view_is_the_one_that_the_core_makes(
     assert "TF_FORCE_GPU_ALLOW_GROWTH" in view.paper.toPlainText()
     assert "18,000 in 2 steps" in view.paper.toPlainText()
     take_pictures(view, "plan", lambda theme: [theme.good, theme.bad])
+
+
+def test_that_what_the_script_does_beside_the_steps_is_in_the_plan(
+    session: Session, panel: PlanPresenter, view: PlanView
+):
+    session.choose_setup(batch=96, gpus=2)
+    before = planned(session, panel)
+    view.fields.memory.setCurrentText("as needed")
+    view.fields.prefetch.setValue(5)
+    view.fields.cache.setValue(50_000)
+    view.fields.hosts.setText("one:2222, two:2222")
+    view.fields.hosts.editingFinished.emit()
+    wait(lambda: panel.values.plan is not None and panel.values.plan is not before and panel.values.plan.hosts)
+    plan = panel.values.plan
+    assert plan.devices[0].memory.growth and plan.hosts == ("one:2222", "two:2222")
+    assert plan.input.prefetch_batches == 5 and plan.input.host_bytes > before.input.host_bytes
+    session.choose_setup(gpus=1)
+    wait(lambda: panel.values.bad)
+    assert panel.values.note.startswith("1 GPUs can't be divided evenly among 2 hosts")
 
 
 def test_that_a_plan_uses_calibrations(session: Session, panel: PlanPresenter):
@@ -146,7 +165,7 @@ def test_that_a_plan_for_every_device_on_the_chart_has_an_entry_for_each(
 ):
     session.choose(lambda choice: replace(choice, devices=(*choice.devices, find_device("NVIDIA A100 40GB"))))
     planned(session, panel)
-    view.every.setChecked(True)
+    view.fields.every.setChecked(True)
     wait(lambda: panel.values.plan is not None and len(panel.values.plan.devices) == 2)
     assert [entry.device.name for entry in panel.values.plan.devices] == [each.name for each in session.choice.devices]
     assert not view.ladder.isColumnHidden(0)

@@ -3,7 +3,7 @@
 import math
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
@@ -58,7 +58,9 @@ class ChartView(QWidget):
         self.plot.scene().sigMouseClicked.connect(self._on_mouse_clicked)
         self.plot.getViewBox().sigRangeChangedManually.connect(self._on_moved)
         self.plot.getViewBox().sigRangeChanged.connect(self._on_range_changed)
-        self.plot.getViewBox().sigResized.connect(lambda: self.drawing.draw_moved())  # labels need other places
+        self._resized = QTimer(self, singleShot=True, interval=0)  # once for all sizes of a window being laid out
+        self._resized.timeout.connect(lambda: self.drawing.draw_moved())
+        self.plot.getViewBox().sigResized.connect(self._resized.start)
         self.legend.toggled.connect(self.drawing.draw_series)
         self.legend.hovered.connect(self._on_legend_hovered)
         self.drag = MarkerDrag(self.plot, self.drawing.marker)

@@ -11,7 +11,7 @@ from planner_app.core.plan.ladder import needed_steps
 from planner_app.core.plan.pipeline import host_warning
 from planner_app.core.plan.plan import Plan
 from planner_app.core.plan.script import script_of
-from planner_app.errors import PlannerError
+from planner_app.errors import PlanError, PlannerError
 from planner_app.files.host import available_bytes
 from planner_app.files.plans import read_plan, write_plan
 from planner_app.foreign_text import for_file_name
@@ -99,7 +99,10 @@ class PlanPresenter(QObject):
         session, choice = self._session, self._session.choice
         if session.planner is None:
             return PlanValues(note=NO_MODEL)
-        request = request_of(choice, self._view.terms())
+        try:
+            request = request_of(choice, self._view.fields.terms())
+        except PlanError as error:
+            return PlanValues(note=str(error), bad=True)
         steps = needed_steps(request)
         session.trace_also(ASKER, steps)
         there = tuple((step, session.memories[step]) for step in steps if step in session.memories)

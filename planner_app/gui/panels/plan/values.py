@@ -7,9 +7,10 @@ from planner_app.core.hardware.device import Device, cpu_device, custom_device
 from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Precision, StepSetup
 from planner_app.core.plan.ladder import PlanRequest, plan_of
-from planner_app.core.plan.plan import DeviceKind, Entry, Plan
+from planner_app.core.plan.pipeline import InputSettings
+from planner_app.core.plan.plan import DeviceKind, Entry, MemorySettings, Plan
 from planner_app.core.replay.memory import Memory
-from planner_app.errors import DeviceError, PlannerError
+from planner_app.errors import DeviceError, PlanError, PlannerError
 from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.state.choice import Choice
 from planner_app.planner.plan import now, versions
@@ -25,6 +26,9 @@ class Terms:
     lower: Precision | None = None
     every_device: bool = False
     sure: bool = False
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    input: InputSettings = field(default_factory=InputSettings)
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,27 @@ class PlanValues:
 
 
 def request_of(choice: Choice, terms: Terms) -> PlanRequest:
-    """The request for the current choice; the chosen device comes first."""
+    """The request for the current choice; the chosen device comes first.
+
+    Raises:
+        PlanError: The hosts can't share the chosen GPUs.
+    """
     others = tuple(device for device in choice.devices if device != choice.device) if terms.every_device else ()
     lower = (terms.lower,) if terms.lower is not None and terms.lower is not choice.setup.precision else ()
-    return PlanRequest(setup=choice.setup, devices=(choice.device, *others), precisions=lower, sure=terms.sure)
+    if terms.hosts and choice.setup.gpus % len(terms.hosts):
+        raise PlanError(
+            f"{choice.setup.gpus} GPUs can't be divided evenly among {len(terms.hosts)} hosts: choose a multiple of "
+            f"{len(terms.hosts)} in the setup."
+        )
+    return PlanRequest(
+        setup=choice.setup,
+        devices=(choice.device, *others),
+        precisions=lower,
+        memory=terms.memory,
+        hosts=terms.hosts,
+        input=terms.input,
+        sure=terms.sure,
+    )
 
 
 def rung_rows(plan: Plan) -> list[RungRow]:

@@ -3,9 +3,6 @@
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontDatabase, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFormLayout,
     QHBoxLayout,
     QPlainTextEdit,
     QPushButton,
@@ -20,12 +17,12 @@ from planner_app.files.plans import plan_text
 from planner_app.gui.look.paper import Paper, tint
 from planner_app.gui.look.plain_label import PlainLabel
 from planner_app.gui.look.theme import Theme
+from planner_app.gui.panels.plan.fields import PlanFields
 from planner_app.gui.panels.plan.table import LadderTable
-from planner_app.gui.panels.plan.values import LOWER, PlanValues, Terms, rung_rows
+from planner_app.gui.panels.plan.values import PlanValues, rung_rows
 from planner_app.gui.panels.plan.words import plan_html
 
 LEFT = 240
-NO_LOWER = "none"
 
 
 class PlanView(QWidget):
@@ -55,50 +52,29 @@ class PlanView(QWidget):
         self.show_values(self._values, "", theme)
 
     def _fields(self) -> QWidget:
-        self.lower_precision = QComboBox()
-        self.lower_precision.addItem(NO_LOWER)
-        self.lower_precision.addItems([str(each) for each in LOWER])
-        self.lower_precision.setAccessibleName("A lower precision that a rung may use")
-        self.lower_precision.setToolTip("If smaller parts of the batch do not fit either, a rung may use it.")
-        self.every = QCheckBox("For every device on the chart")
-        self.every.setToolTip(
-            "For a queue with several kinds of GPUs: the script uses the entry of the GPU it runs on."
-        )
-        self.sure = QCheckBox("Only what is sure to fit")
-        self.sure.setToolTip("A rung that is tight does not count.")
+        self.fields = PlanFields()
         self.save, self.copy = QPushButton("&Save the plan …"), QPushButton("Copy the s&cript")
         self.open = QPushButton("&Open a plan …")
         self.copy.setToolTip("Copy a complete training script that follows this plan")
         self.open.setToolTip("Show a plan file, and choose its setup and device")
         self.said = PlainLabel(wordWrap=True)
-        form = QFormLayout()
-        form.addRow("&Lower precision", self.lower_precision)
-        form.addRow(self.every)
-        form.addRow(self.sure)
         page = QWidget()
         page.setFixedWidth(LEFT)
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(5)
-        column.addLayout(form)
+        column.addWidget(self.fields, 1)
         pair = QHBoxLayout()
         pair.addWidget(self.save)
         pair.addWidget(self.copy)
         column.addLayout(pair)
         column.addWidget(self.open)
         column.addWidget(self.said)
-        column.addStretch(1)
-        self.lower_precision.currentIndexChanged.connect(self.terms_changed)
-        for box in (self.every, self.sure):
-            box.toggled.connect(self.terms_changed)
+        self.fields.changed.connect(self.terms_changed)
         self.save.clicked.connect(self.save_clicked)
         self.copy.clicked.connect(self.copy_clicked)
         self.open.clicked.connect(self.open_clicked)
         return page
-
-    def terms(self) -> Terms:
-        lower = next((each for each in LOWER if str(each) == self.lower_precision.currentText()), None)
-        return Terms(lower, self.every.isChecked(), self.sure.isChecked())
 
     def show_values(self, values: PlanValues, file: str, theme: Theme) -> None:
         """`file` is where a script would look for the plan."""
@@ -111,8 +87,7 @@ class PlanView(QWidget):
         _fill(self.json, plan_text(plan) if plan is not None else "")
         _fill(self.script, script_of(plan, file) if plan is not None else "")
         self.set_current(True)
-        for field in (self.lower_precision, self.every, self.sure):
-            field.setEnabled(not values.file)
+        self.fields.setEnabled(not values.file)
         self.pages.setTabText(0, f"Plan: {values.file}" if values.file else "Plan")
         tint(self.said, theme.muted)
 
