@@ -15,6 +15,7 @@ from planner_app.core.hardware.prices import Pay
 from planner_app.core.hardware.ranking import By, front, kept, one_of_each, ranked
 from planner_app.core.hardware.shop import shop, steps
 from planner_app.files.devices.catalogue import find_device
+from planner_app.files.scenarios import read_scenario
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.hardware.cells import COLUMNS
 from planner_app.gui.panels.hardware.presenter import HardwarePresenter
@@ -223,6 +224,18 @@ def test_that_the_report_is_the_command_s(panel: HardwarePresenter, view: Hardwa
     assert f"{BATCH:,} samples per update" in written and "<svg" in written
     panel.save_report(str(tmp_path / "nowhere" / "offers.html"))
     assert "can't be written" in view.caption.text()
+
+
+def test_that_the_question_is_kept_to_be_asked_again(panel: HardwarePresenter, view: HardwareView, tmp_path: Path):
+    file = tmp_path / "offers.json"
+    panel.save_report(str(file))
+    assert "give the samples and epochs" in view.caption.text() and not file.exists()
+    view.filters.run.samples.setValue(1_000_000)
+    wait(lambda: bool(panel.values.proposals))
+    panel.save_report(str(file))
+    kept = read_scenario(file)
+    assert (kept.run.samples, kept.request.setup.batch, kept.model) == (1_000_000, BATCH, "demo_resnet")
+    assert kept.answers[0].device == panel.values.proposals[0].option.device.name
 
 
 def test_that_the_numbers_can_be_taken_away(panel: HardwarePresenter):

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QFileDialog
 
+from planner_app.core.buying.scenario import Scenario
 from planner_app.core.hardware.device import Device
 from planner_app.core.hardware.option import Offers, Option, ShopRequest
 from planner_app.core.hardware.prices import Accepted
@@ -15,10 +16,12 @@ from planner_app.core.model.setup import StepSetup
 from planner_app.errors import PlannerError, SetupError
 from planner_app.files.devices.catalogue import catalogue
 from planner_app.files.devices.machines import market
+from planner_app.files.scenarios import write_scenario
 from planner_app.foreign_text import for_file_name
 from planner_app.gui.frame.panel import Panel, Table
 from planner_app.gui.look import export
 from planner_app.gui.look.theme import LIGHT, Appearance
+from planner_app.gui.panels.hardware.keeping import scenario_of
 from planner_app.gui.panels.hardware.questions import OffersOf, groundwork, most_bytes
 from planner_app.gui.panels.hardware.scatter import ScatterView
 from planner_app.gui.panels.hardware.values import (
@@ -42,6 +45,7 @@ from planner_app.reports.signing.page import page
 from planner_app.reports.signing.pdf_page import pdf_page
 
 REST_MS = 150
+REPORTS = "Reports (*.html *.pdf);;Scenarios, to ask again later (*.json)"
 NO_MODEL = "Open a model to see which GPUs fit it, how many, and at what price."
 TRACING = "Tracing the training step …"
 WORKING = "Calculating what fits each device …"
@@ -91,6 +95,13 @@ class HardwarePresenter(QObject):
             return self.html().encode()
         made = page(name, request, run, self.values.proposals, date.today())
         return pdf_page(made) if ending == ".pdf" else html_page(made).encode()
+
+    def scenario(self) -> Scenario:
+        """What `plimsoll shop --scenario` keeps."""
+        if self._ranked is None or self._session.opened is None:
+            raise PlannerError("There is nothing to keep yet: open a model and wait until it is traced.")
+        request, _, limits = self._ranked
+        return scenario_of(self._session.opened.checked, request, limits, self.values.proposals, date.today())
 
     def html(self) -> str:
         """The report about one step, without the whole run."""
@@ -216,13 +227,17 @@ class HardwarePresenter(QObject):
 
     def _on_report_wanted(self) -> None:
         suggested = f"{for_file_name(Path(self._session.path or 'plimsoll').stem)} hardware.html"
-        path, _ = QFileDialog.getSaveFileName(self._view, "Save the report", suggested, "*.html *.pdf")
+        path, _ = QFileDialog.getSaveFileName(self._view, "Save the report, or the question", suggested, REPORTS)
         if path:
             self.save_report(path)
 
     def save_report(self, path: str) -> None:
         try:
             written = path if Path(path).suffix else f"{path}.html"
+            if written.lower().endswith(".json"):
+                write_scenario(Path(written), self.scenario())
+                self._view.say(f"Kept question and answer: plimsoll shop MODEL --again {written} asks again.")
+                return
             export.save(written, self.report(Path(written).suffix.lower()))
             self._view.say(f"Saved the report to {written}.")
         except PlannerError as error:

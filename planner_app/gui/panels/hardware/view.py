@@ -108,7 +108,7 @@ class HardwareView(QWidget):
         self.why.setCheckable(True)
         self.why.setToolTip("The devices that are not listed, and why")
         self.use.setToolTip("Choose the selected offer's device, GPU count and steps (Enter)")
-        self.report.setToolTip("Save a one-page report (HTML or PDF) for whoever approves the purchase")
+        self.report.setToolTip("A page to sign (HTML or PDF), or the question, to ask it again (JSON)")
         self._lay_out()
         self.set_theme(theme)
         self.show_values(Hardware(), None)
