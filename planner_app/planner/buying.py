@@ -58,7 +58,8 @@ def whole_run(
 ) -> Answered:
     """`named` are devices that were asked for by name, to be kept; `before` is a scenario that is asked again."""
     offers = planner.shop(request, devices, today=today, measured=measured, accepted=accepted, on_progress=on_progress)
-    settled = run if input is None else replace(run, host_bytes=_host_bytes(planner, request, input))
+    held = None if input is None else _host_bytes(planner, request, _within(input, run.samples))
+    settled = run if held is None else replace(run, host_bytes=held)
     proposals = propose(kept(offers.options, wanted), settled, market, today)
     best = tuple(ranked(proposals, sure=request.sure))
     scenario = Scenario(
@@ -76,6 +77,12 @@ def whole_run(
     if before is None:
         return Answered(scenario, offers, proposals, best)
     return Answered(scenario, offers, proposals, best, compare(before.answers, scenario.answers), before.made)
+
+
+def _within(settings: InputSettings, samples: int) -> InputSettings:
+    """No dataset can shuffle or cache more samples than it has."""
+    shuffled, cached = min(settings.shuffle_samples, samples), min(settings.cached_samples, samples)
+    return replace(settings, shuffle_samples=shuffled, cached_samples=cached)
 
 
 def _host_bytes(planner: Planner, request: ShopRequest, settings: InputSettings) -> int:

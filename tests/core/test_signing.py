@@ -4,6 +4,7 @@ import re
 import zlib
 from dataclasses import replace
 
+import pytest
 from offers import an_hour
 from test_buying import CARD, MARKET, TODAY, option
 
@@ -11,9 +12,11 @@ from planner_app.core.buying.run import Run, propose
 from planner_app.core.hardware.option import ShopRequest
 from planner_app.core.model.setup import Setup
 from planner_app.reports.signing.canvas import width, wrapped
+from planner_app.reports.signing.drawing import Label
 from planner_app.reports.signing.html_page import html_page
 from planner_app.reports.signing.page import page
 from planner_app.reports.signing.pdf_page import pdf_page
+from planner_app.reports.signing.spans import days
 
 HUNDRED = Run(360_000, 10, power_usd_per_kwh=0.5, runs=100)
 REQUEST = ShopRequest(Setup(batch=64))
@@ -65,6 +68,42 @@ def test_that_no_answer_says_what_stands_in_the_way():
     assert found.answer == "Nothing that is known meets the limits."
     assert found.grounds == ("The fastest that fits, 1 x Other <b>, takes 3.3 h",)
     assert "Nothing that is known" in texts(pdf_page(found))
+
+
+def test_that_a_training_that_fits_nowhere_is_told_how_near_it_came():
+    found = page("m", REQUEST, HUNDRED, (), TODAY, nearest="needs 300 GiB per GPU, B300 gives 264 GiB")
+    assert found.grounds == ("Nothing fits the training. The nearest: needs 300 GiB per GPU, B300 gives 264 GiB",)
+    assert page("m", REQUEST, HUNDRED, (), TODAY).grounds[0].startswith("Nothing that fits the training has")
+
+
+def test_that_data_larger_than_the_disk_is_a_risk():
+    terabytes = replace(HUNDRED, data_bytes=20 << 40)
+    assert any(risk.startswith("The tower has") and "20.0 TiB" in risk for risk in made(terabytes).risks)
+    assert not any("disk" in risk for risk in made().risks)
+
+
+def test_that_unknown_memory_of_what_is_rented_is_a_risk_only_to_data_that_is_large():
+    alone = replace(CARD, name="NVIDIA Alone", market_prices=(), cloud_prices=(an_hour(3.0),))
+
+    def of(host_bytes):
+        run = Run(360_000, 10, host_bytes=host_bytes)
+        return page("m", REQUEST, run, propose([option(alone)], run, MARKET, TODAY), TODAY).risks
+
+    assert any("the input pipeline holds 32.0 GiB" in risk for risk in of(32 << 30))
+    assert not any("input pipeline" in risk for risk in of(1 << 30))
+
+
+def test_that_costs_over_time_show_how_many_runs_are_planned():
+    texts = [shape.text for shape in made().over_time if isinstance(shape, Label)]
+    assert "100 planned" in texts and "41 runs" in texts
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "less than 1 s"), (90, "2 min"), (36_000, "10.0 h"), (864_000, "10.0 days"), (1e8, "3.2 years")],
+)
+def test_that_spans_are_said_in_the_unit_that_fits(seconds, said):
+    assert days(seconds) == said
 
 
 def test_that_html_and_pdf_say_the_same():

@@ -76,7 +76,7 @@ def _whole(options: Namespace, whole: Run | None) -> int:
             on_progress=on_progress,
         )
     name, scenario = planner.model.name, found.scenario
-    made = page(name, request, scenario.run, found.proposals, today, found.changes, found.since)
+    made = page(name, request, scenario.run, found.proposals, today, found.changes, found.since, found.offers.nearest)
     if options.html:
         _write(Path(options.html), html_page(made).encode())
     if options.pdf:
@@ -94,8 +94,9 @@ def _whole(options: Namespace, whole: Run | None) -> int:
         if before and before.model_sha256 != scenario.model_sha256:
             output.print(Text(f"! {options.again} was asked of another model, {before.model}", style="yellow"))
         show_run(
-            name, request, scenario.run, found.proposals, listed[: options.top], output, found.changes, found.since
-        )
+            name, request, scenario.run, found.proposals, listed[: options.top], output, found.changes, found.since,
+            found.offers.nearest,
+        )  # fmt: skip
         for what, path in (("report", options.html), ("report", options.pdf), ("scenario", options.scenario)):
             if path:
                 output.print(Text(f"The {what} is in {path}."))

@@ -218,7 +218,7 @@ def _usd(text: str) -> float:
     except ValueError:
         usd = 0.0
     if not 0 < usd < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is not a positive amount of dollars")
+        raise ArgumentTypeError(f"{text!r} is not a positive amount of dollars: expected one such as 20000 or 0.85")
     return usd
 
 
@@ -226,7 +226,9 @@ def duration(text: str) -> float:
     """Seconds of "90m", "12h", "3d" or "2w"."""
     found = _TIME.fullmatch(text.strip())
     if found is None or not float(found[1]):
-        raise ArgumentTypeError(f"{text!r} is not a time: expected a number with m, h, d or w, as in 12h or 3d")
+        raise ArgumentTypeError(
+            f"{text!r} is not a time: expected a positive number with m, h, d or w, as in 12h, 3d or 52w"
+        )
     return float(found[1]) * SECONDS[found[2].lower()]
 
 

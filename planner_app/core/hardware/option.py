@@ -159,6 +159,12 @@ class Offers:
     refusals: tuple[Refusal, ...]
     missing: tuple[StepSetup, ...] = ()
 
+    @property
+    def nearest(self) -> str:
+        """Why the device that comes nearest to fitting does not; empty if something fits."""
+        refusals = () if self.options else self.why_not()
+        return refusals[0].sentence if refusals else ""
+
     def why_not(self) -> tuple[Refusal, ...]:
         """One for each device that does not fit it in any number: why its best number does not. Nearest first."""
         able = {option.device.name for option in self.options}

@@ -170,7 +170,7 @@ class Offers(option.Offers, Answer):
         scenario = found.scenario
         made = page(
             scenario.model, scenario.request, scenario.run, found.proposals, date.fromisoformat(scenario.made),
-            found.changes, found.since,
+            found.changes, found.since, found.offers.nearest,
         )  # fmt: skip
         try:
             write_atomically(Path(path), drawn(made))

@@ -13,7 +13,8 @@ from planner_app.core.buying.scenario import Change
 from planner_app.core.hardware.option import ShopRequest
 from planner_app.core.hardware.prices import Cost
 from planner_app.reports.buying.shop_rows import UNKNOWN, format_usd, pace_text
-from planner_app.reports.signing.page import called, days, legend, page
+from planner_app.reports.signing.page import called, legend, page
+from planner_app.reports.signing.spans import days
 
 NARROW = 170  # on fewer columns it is left out from whom, and into what
 MOST_CHANGES = 10
@@ -28,9 +29,10 @@ def show_run(
     console: Console,
     changes: Sequence[Change] = (),
     since: str = "",
+    nearest: str = "",
 ) -> None:
     """`listed` are those to show, best first."""
-    made = page(model, request, run, proposals, date.today(), changes, since)
+    made = page(model, request, run, proposals, date.today(), changes, since, nearest)
     for line in made.question:
         console.print(Text(f"{line}."))
     console.print(Text(f"\n{made.answer}", style="bold" if listed else "bold red"))

@@ -7,6 +7,7 @@ from math import ceil, floor, log10
 WIDTH, HEIGHT = 255.0, 150.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 10.0, 12.0, 28.0
 LETTER = 3.7  # the usual width of a letter of a label
+ROOM_BELOW = 0.7  # of the lowest dot: room for its name, as that is often the answer
 ROW = 9.0  # labels closer than this overlap
 
 
@@ -103,7 +104,8 @@ def scatter(marks: Sequence[Mark], titles: tuple[str, str], formats: tuple[Forma
     if len(marks) < 2:
         return []
     across = Axis([mark.x for mark in marks], LEFT, WIDTH - RIGHT, log=True)
-    up = Axis([mark.y for mark in marks], HEIGHT - BOTTOM, TOP, log=True)
+    cheapest = min(mark.y for mark in marks)
+    up = Axis([mark.y for mark in marks] + [ROOM_BELOW * cheapest], HEIGHT - BOTTOM, TOP, log=True)
     shapes = _frame(across, up, titles, formats)
     taken: list[tuple[float, float, float]] = []
     dots = [(across.at(mark.x) - 2, across.at(mark.x) + 2, up.at(mark.y)) for mark in marks]
@@ -155,9 +157,14 @@ def _apart(one: Stretch, other: Stretch) -> bool:
 
 
 def lines(
-    series: Sequence[Series], titles: tuple[str, str], formats: tuple[Format, Format], at: float | None = None
+    series: Sequence[Series],
+    titles: tuple[str, str],
+    formats: tuple[Format, Format],
+    at: float | None = None,
+    planned: float | None = None,
 ) -> list[Shape]:
-    """Straight ones, from zero on both axes, named above; `at` is the place on the first axis where two cross."""
+    """Straight ones, from zero on both axes, named above. On the first axis two cross `at` one place, and another is
+    `planned`."""
     points = [point for each in series for point in each.points]
     if not points:
         return []
@@ -170,6 +177,13 @@ def lines(
         y = TOP + ROW * row + 2
         shapes.append(Stroke(((LEFT, y), (LEFT + 12, y)), each.style))
         shapes.append(Label(LEFT + 16, y + 2.5, each.name, "start", "name"))
+    if planned is not None:
+        x = across.at(planned)
+        beyond = x > (LEFT + WIDTH - RIGHT) / 2
+        shapes.append(Stroke(((x, top), (x, bottom)), "lead"))
+        shapes.append(
+            Label(x - 3 if beyond else x + 3, top + 6, f"{planned:,.0f} planned", "end" if beyond else "start")
+        )
     if at is not None and across.at(at) <= WIDTH - RIGHT:
         x, crossing = across.at(at), up.at(_at(series[0], at))
         shapes.append(Stroke(((x, crossing), (x, bottom)), "mark"))

@@ -8,28 +8,36 @@ from planner_app.reports.signing.page import HEADINGS, Page
 
 STYLE = """
 @page { size: A4; margin: 11mm 14mm; }
+:root { color-scheme: light dark; --page: #fff; --text: #1b2733; --dim: #4a5866; --faint: #5c6b7a; --line: #9aa7b4;
+  --grid: #e6eaee; --green: #0b6e4f; --tint: #eaf5f0; --blue: #2f6fb0; --red: #b3261e; --dot: #b4c0cb;
+  --lead: #8593a0; }
+@media screen and (prefers-color-scheme: dark) { :root { --page: #15191e; --text: #e4e9ee; --dim: #b3bec9;
+  --faint: #97a4b1; --line: #5f6c79; --grid: #2b333b; --green: #4cc38a; --tint: #17302a; --blue: #6ea8e5;
+  --red: #f2695f; --dot: #566270; --lead: #77848f; } }
 * { box-sizing: border-box; }
-body { font: 13px/1.42 system-ui, "Helvetica Neue", Arial, sans-serif; color: #1b2733; background: #fff;
-  max-width: 780px; margin: 24px auto; padding: 0 20px; }
+body { font: 13px/1.42 system-ui, "Helvetica Neue", Arial, sans-serif; color: var(--text); background: var(--page);
+  max-width: 780px; margin: 24px auto; padding: 0 20px; overflow-wrap: anywhere; }
 h1 { font-size: 21px; margin: 0; } h2 { font-size: 13.5px; margin: 15px 0 4px; }
-p { margin: 2px 0; } .dim, li { color: #4a5866; } li, .dim { font-size: 11.5px; }
+p { margin: 2px 0; } .dim, li { color: var(--dim); } li, .dim { font-size: 11.5px; }
 ul { margin: 2px 0; padding-left: 17px; }
-.answer { border: 1px solid #0b6e4f; border-left-width: 5px; padding: 8px 12px; margin: 10px 0; }
-.answer b { font-size: 15px; } .none { border-color: #b3261e; }
+.answer { border: 1px solid var(--green); border-left-width: 5px; padding: 8px 12px; margin: 10px 0; }
+.answer b { font-size: 15px; } .none { border-color: var(--red); }
 table { border-collapse: collapse; width: 100%; font-size: 11.5px; font-variant-numeric: tabular-nums; }
-th { text-align: right; font-weight: 600; color: #5c6b7a; border-bottom: 1px solid #9aa7b4; }
-th, td { padding: 3px 6px; white-space: nowrap; } td { text-align: right; border-bottom: 1px solid #e6eaee; }
-th:first-child, td:first-child { text-align: left; white-space: normal; } tr.chosen td { background: #eaf5f0; }
+th { text-align: right; font-weight: 600; color: var(--faint); border-bottom: 1px solid var(--line); }
+th, td { padding: 3px 6px; white-space: nowrap; } td { text-align: right; border-bottom: 1px solid var(--grid); }
+th:first-child, td:first-child { text-align: left; white-space: normal; } tr.chosen td { background: var(--tint); }
 .charts { display: flex; gap: 14px; } .charts figure { flex: 1; margin: 0; min-width: 0; }
-svg { width: 100%; height: auto; display: block; } svg text { font: 7px system-ui, Arial, sans-serif; fill: #42505e; }
-svg .title { font-weight: 600; } svg .grid { stroke: #e6eaee; stroke-width: .6; } svg .dot { fill: #b4c0cb; }
-svg .chosen { fill: #0b6e4f; } svg .other { fill: #2f6fb0; } svg polyline { fill: none; stroke-width: 1.4; }
-svg polyline.lead { stroke: #8593a0; stroke-width: .5; }
-svg .rent { stroke: #2f6fb0; } svg .buy { stroke: #0b6e4f; } svg .mark { stroke: #b3261e; stroke-dasharray: 3 2; }
+svg { width: 100%; height: auto; display: block; }
+svg text { font: 7px system-ui, Arial, sans-serif; fill: var(--dim); }
+svg .title { font-weight: 600; } svg .grid { stroke: var(--grid); stroke-width: .6; } svg .dot { fill: var(--dot); }
+svg .chosen { fill: var(--green); } svg .other { fill: var(--blue); } svg polyline { fill: none; stroke-width: 1.4; }
+svg polyline.lead { stroke: var(--lead); stroke-width: .5; }
+svg .rent { stroke: var(--blue); } svg .buy { stroke: var(--green); }
+svg .mark { stroke: var(--red); stroke-dasharray: 3 2; }
 .sign { display: flex; gap: 24px; margin-top: 34px; }
-.sign span { flex: 1; border-top: 1px solid #42505e; padding-top: 3px; color: #5c6b7a; font-size: 11px; }
-@media print { body { margin: 0; padding: 0; max-width: none; font-size: 11.5px; } h1 { font-size: 17px; }
-  h2 { font-size: 12px; margin: 9px 0 3px; } .answer { margin: 7px 0; padding: 6px 10px; }
+.sign span { flex: 1; border-top: 1px solid var(--dim); padding-top: 3px; color: var(--faint); font-size: 11px; }
+@media print { :root { color-scheme: light; } body { margin: 0; padding: 0; max-width: none; font-size: 11.5px; }
+  h1 { font-size: 17px; } h2 { font-size: 12px; margin: 9px 0 3px; } .answer { margin: 7px 0; padding: 6px 10px; }
   .answer b { font-size: 13px; }
   li, .dim, table { font-size: 10px; } .sign { margin-top: 26px; }
   .answer, tr.chosen td { print-color-adjust: exact; } }

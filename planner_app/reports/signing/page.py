@@ -7,14 +7,15 @@ from datetime import date
 from planner_app import __version__
 from planner_app.core.buying.run import DAY, InTime, Proposal, Run, ranked, safe
 from planner_app.core.buying.scenario import Change
-from planner_app.core.estimate.verdict import Verdict
-from planner_app.core.hardware.device import LAUNCH, Condition, Price
-from planner_app.core.hardware.option import ON_JAX, Option, ShopRequest
+from planner_app.core.hardware.option import Option, ShopRequest
 from planner_app.core.hardware.prices import Cost, Pay
 from planner_app.core.hardware.refusal import short_name
 from planner_app.core.hardware.roofline import Source
 from planner_app.reports.buying.shop_rows import UNKNOWN, format_rate, format_usd, pace_text
 from planner_app.reports.signing.drawing import Mark, Series, Shape, lines, scatter
+from planner_app.reports.signing.risks import risks
+from planner_app.reports.signing.sources import sources
+from planner_app.reports.signing.spans import days
 from planner_app.units import format_bytes
 
 ALTERNATIVES = 3
@@ -54,7 +55,9 @@ def page(
     today: date,
     changes: Sequence[Change] = (),
     since: str = "",
+    nearest: str = "",
 ) -> Page:
+    """`nearest` says why the device that comes nearest to fitting does not fit."""
     chosen, others = choose(proposals, sure=request.sure)
     shown = [each for each in (chosen, *others) if each is not None]
     bought = cheapest_to_buy(ranked(proposals, sure=request.sure))
@@ -63,13 +66,13 @@ def page(
         made=f"{today.isoformat()}, by plimsoll {__version__}. Estimates: nothing was run.",
         question=tuple(_question(request, run)),
         answer=_answer(chosen, run),
-        grounds=tuple(_grounds(chosen, bought)) if chosen else (_why_none(proposals, run),),
+        grounds=tuple(_grounds(chosen, bought)) if chosen else (_why_none(proposals, run, nearest),),
         rows=tuple(_row(each) for each in shown),
         tradeoff=tuple(_tradeoff(proposals, shown)),
         over_time=tuple(_over_time(chosen, bought, run)) if chosen else (),
-        risks=tuple(_risks(chosen)) if chosen else (),
+        risks=tuple(risks(chosen)) if chosen else (),
         legend=tuple(legend(shown)),
-        sources=tuple(_sources(shown)),
+        sources=tuple(sources(shown)),
         changes=tuple(_changed(changes, since)),
     )
 
@@ -100,12 +103,6 @@ def cheapest_to_buy(proposals: Sequence[Proposal]) -> Proposal | None:
 
 def called(of: Proposal) -> str:
     return f"{of.option.gpus} x {short_name(of.option.device)}"
-
-
-def days(seconds: float) -> str:
-    if seconds < 3600:
-        return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s" if seconds >= 1 else "less than 1 s"
-    return f"{seconds / 3600:.1f} h" if seconds < 2 * DAY else f"{seconds / DAY:.1f} days"
 
 
 def _question(request: ShopRequest, run: Run) -> Iterator[str]:
@@ -192,9 +189,11 @@ def _on_jax(option: Option) -> str:
     return f"That is with Keras on JAX, which compiles for several GPUs; on TensorFlow {instead}"
 
 
-def _why_none(proposals: Sequence[Proposal], run: Run) -> str:
+def _why_none(proposals: Sequence[Proposal], run: Run, nearest: str) -> str:
+    if not proposals and nearest:
+        return f"Nothing fits the training. The nearest: {nearest}"
     if not proposals:
-        return "No device with a known speed fits the training"
+        return "Nothing that fits the training has a known speed and is of the kind, power and price asked for"
     quickest = min(proposals, key=lambda each: each.seconds)
     if run.deadline_seconds is not None and quickest.seconds > run.deadline_seconds:
         return f"The fastest that fits, {called(quickest)}, takes {days(quickest.seconds)}"
@@ -266,7 +265,8 @@ def _over_time(chosen: Proposal, bought: Proposal | None, run: Run) -> list[Shap
         last = bought.buy.usd + bought.buy.energy_usd_a_run * most
         name = f"buy {called(bought)}, with energy"
         series.append(Series(name, ((0.0, bought.buy.usd), (most, last)), "buy"))
-    return lines(series, ("runs", "dollars so far"), (lambda x: f"{x:g}", _short), even)
+    planned = run.runs if run.runs > 1 else None
+    return lines(series, ("runs", "dollars so far"), (lambda x: f"{x:g}", _short), even, planned)
 
 
 def _even(rented: Proposal, bought: Proposal | None) -> float | None:
@@ -291,57 +291,6 @@ def legend(shown: Sequence[Proposal]) -> Iterator[str]:
         yield "JAX: with Keras on JAX, where the model's own code must use Keras' operations, none of TensorFlow's"
     if any(each.option.speed and each.option.speed.at_least for each in shown):
         yield ">: at least, as a figure of the device is unknown"
-
-
-def _risks(chosen: Proposal) -> Iterator[str]:
-    option = chosen.option
-    if option.verdict is Verdict.TIGHT:
-        yield "Memory is tight: the high end of the estimate's band does not fit"
-    if chosen.in_time is InTime.LIKELY:
-        yield f"The deadline is missed at the slow end of the speed's band: {days(chosen.high_seconds)}"
-    if chosen.pay is Pay.CLOUD:
-        yield "The rent is that of the machine alone: what storage and moving the data cost is not in it"
-    if option.speed and option.speed.source is Source.ROOFLINE:
-        slow = 1 - option.speed.slowest
-        yield f"Speed is estimated from data sheets and published trainings, not measured: it may be {slow:.0%} lower"
-    if chosen.no_machine:
-        yield f"No machine of the list takes that many: {chosen.no_machine}"
-    for what, old in (("rent", chosen.rent and chosen.rent.hour.old), ("cards", chosen.buy and chosen.buy.cards.old)):
-        if old:
-            yield f"The price of the {what} is more than 90 days old, or has no date: ask again"
-    if chosen.buy and chosen.buy.cards.price.condition is Condition.USED:
-        yield "The cards are used ones, without a maker's warranty"
-    if chosen.buy and chosen.buy.cards.price.kind == LAUNCH:
-        yield "The price of the cards is the list price at launch, not today's"
-    bought = chosen.buy
-    if bought and bought.chassis and (bought.chassis.price is None or "template" in bought.chassis.price.source):
-        yield f"The {bought.chassis.name} is a template, not an offer: get a quote for it"
-    yield from (f"{note[:1].upper()}{note[1:]}" for note in option.notes if "tight" not in note and note != ON_JAX)
-
-
-def _sources(shown: Sequence[Proposal]) -> Iterator[str]:
-    seen: dict[str, None] = {}
-    for each in shown:
-        name = short_name(each.option.device)
-        if each.rent is not None:
-            price, machine = each.rent.hour.price, each.rent.machine
-            what = "an hour of the machine" if machine else "an hour of one"
-            seen[f"{name} for rent: {_priced(price, what)}"] = None
-        if each.buy is not None and each.buy.usd is not None:
-            what = "a board" if each.option.device.board_gpus > 1 else "each"
-            seen[f"{name} to buy: {_priced(each.buy.cards.price, what, str(each.buy.cards.price.condition))}"] = None
-            chassis = each.buy.chassis
-            if chassis is not None and chassis.price is not None:
-                seen[f"{chassis.name}: {_priced(chassis.price)}"] = None
-    yield from seen
-    yield "Speed: shares of data sheets' figures that 600 published trainings reached (plimsoll's tests/speeds)"
-    yield "Memory: the training step traced and replayed through TensorFlow's allocator, without running it"
-
-
-def _priced(price: Price, what: str = "", condition: str = "") -> str:
-    asked = f" ({price.amount:,.2f} {price.currency})" if price.amount is not None else ""
-    amount = f"{format_usd(price.usd)}{asked} {what}".rstrip()
-    return ", ".join(part for part in (amount, price.source, condition, price.note, price.date) if part)
 
 
 def _changed(changes: Sequence[Change], since: str) -> Iterator[str]:

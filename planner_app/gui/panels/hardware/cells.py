@@ -9,7 +9,7 @@ from planner_app.core.hardware.prices import Cost
 from planner_app.core.hardware.refusal import short_name
 from planner_app.core.hardware.roofline import Source
 from planner_app.reports.buying.shop_rows import UNKNOWN, format_rate, format_usd
-from planner_app.reports.signing.page import days
+from planner_app.reports.signing.spans import days
 from planner_app.units import format_bytes
 
 

@@ -87,13 +87,13 @@ class HardwarePresenter(QObject):
         """What `plimsoll shop --html` or `--pdf` writes, for the offers shown."""
         if self._ranked is None or self._session.opened is None:
             raise PlannerError("There is nothing to report yet: open a model and wait until it is traced.")
-        request, _, limits = self._ranked
+        request, offers, limits = self._ranked
         name, run = self._session.opened.checked.name, limits.run()
         if run is None:
             if ending == ".pdf":
                 raise PlannerError("A PDF is about the whole training: give the samples and epochs above the table.")
             return self.html().encode()
-        made = page(name, request, run, self.values.proposals, date.today())
+        made = page(name, request, run, self.values.proposals, date.today(), nearest=offers.nearest)
         return pdf_page(made) if ending == ".pdf" else html_page(made).encode()
 
     def scenario(self) -> Scenario:

@@ -135,13 +135,15 @@ def hardware(
         front=best,
         dots=_dots(inside, best, limits),
         reasons=_reasons(offers, inside, limits),
-        caption=_caption(request, offers, len(inside)) if run is None else _answer(request, run, proposals),
+        caption=_caption(request, offers, len(inside))
+        if run is None
+        else _answer(request, run, proposals, offers.nearest),
         proposals=proposals,
     )
 
 
-def _answer(request: ShopRequest, run: Run, proposals: Sequence[Proposal]) -> str:
-    made = page("", request, run, proposals, date.min)
+def _answer(request: ShopRequest, run: Run, proposals: Sequence[Proposal], nearest: str) -> str:
+    made = page("", request, run, proposals, date.min, nearest=nearest)
     return ". ".join((made.answer, *made.grounds)) + "."
 
 
