@@ -72,7 +72,8 @@ def test_that_no_answer_says_what_stands_in_the_way():
 
 def test_that_a_training_that_fits_nowhere_is_told_how_near_it_came():
     found = page("m", REQUEST, HUNDRED, (), TODAY, nearest="needs 300 GiB per GPU, B300 gives 264 GiB")
-    assert found.grounds == ("Nothing fits the training. The nearest: needs 300 GiB per GPU, B300 gives 264 GiB",)
+    assert found.answer == "Nothing that is known fits the training."
+    assert found.grounds == ("The nearest: needs 300 GiB per GPU, B300 gives 264 GiB",)
     assert page("m", REQUEST, HUNDRED, (), TODAY).grounds[0].startswith("Nothing that fits the training has")
 
 

@@ -65,7 +65,7 @@ def page(
         title=f"Hardware to train {model}",
         made=f"{today.isoformat()}, by plimsoll {__version__}. Estimates: nothing was run.",
         question=tuple(_question(request, run)),
-        answer=_answer(chosen, run),
+        answer=_answer(chosen, run) if proposals or not nearest else "Nothing that is known fits the training.",
         grounds=tuple(_grounds(chosen, bought)) if chosen else (_why_none(proposals, run, nearest),),
         rows=tuple(_row(each) for each in shown),
         tradeoff=tuple(_tradeoff(proposals, shown)),
@@ -191,7 +191,7 @@ def _on_jax(option: Option) -> str:
 
 def _why_none(proposals: Sequence[Proposal], run: Run, nearest: str) -> str:
     if not proposals and nearest:
-        return f"Nothing fits the training. The nearest: {nearest}"
+        return f"The nearest: {nearest}"
     if not proposals:
         return "Nothing that fits the training has a known speed and is of the kind, power and price asked for"
     quickest = min(proposals, key=lambda each: each.seconds)
@@ -284,7 +284,8 @@ def _short(usd: float) -> str:
 
 
 def legend(shown: Sequence[Proposal]) -> Iterator[str]:
-    costs = [cost for each in shown for cost in (each.rent and each.rent.hour, each.buy and each.buy.cards) if cost]
+    costs = [each.rent.hour for each in shown if each.rent]
+    costs += [each.buy.cards for each in shown if each.buy and each.buy.usd is not None]
     if any(cost.old for cost in costs):
         yield "old: the price is more than 90 days old, or has no date"
     if any(each.option.on_jax for each in shown):
