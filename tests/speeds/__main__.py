@@ -14,10 +14,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fit import UNITS, Judged, Shares, figures, fit, left_out, median, table
+from fit import UNITS, UNSEEN, Figure, Judged, Shares, figures, fit, left_out, median, table
 from works import read
 
-from planner_app.core.hardware.achieved import Units
+from planner_app.core.hardware.achieved import Units, band
+from planner_app.core.hardware.roofline import speed
 from planner_app.files.devices.catalogue import load_catalogue
 
 USED = {False: (Units.PLAIN, Units.SIXTEEN), True: (Units.TENSORFLOAT, Units.SIXTEEN)}  # from Ampere on
@@ -27,9 +28,12 @@ def summary(judged: list[Judged], title: str) -> None:
     ratios = np.array([each.ratio for each in judged])
     errors = np.array([each.error for each in judged])
     low, high = np.quantile(ratios, [0.05, 0.95])
+    bands = [band(each.figure.device) for each in judged]
+    inside = np.mean([slow <= ratio <= fast for ratio, (slow, fast) in zip(ratios, bands, strict=True)])
     print(
         f"{title}: {len(judged)} figures, median error {np.median(errors):.1%}, nine of ten within "
-        f"{np.quantile(errors, 0.9):.0%}; measured / expected: 5 % below {low:.2f}, 95 % below {high:.2f}, "
+        f"{np.quantile(errors, 0.9):.0%}, {inside:.1%} inside the band; "
+        f"measured / expected: 5 % below {low:.2f}, 95 % below {high:.2f}, "
         f"least {ratios.min():.2f}, most {ratios.max():.2f}"
     )
 
@@ -43,6 +47,16 @@ def by(judged: list[Judged], key: object) -> None:
         middle = median(each.ratio for each in own)
         least, most = min(each.ratio for each in own), max(each.ratio for each in own)
         print(f"  {name:52} {len(own):4} figures, error {off:4.0%}, x {middle:.2f} ({least:.2f} to {most:.2f})")
+
+
+def shipped(figure: Figure) -> Judged:
+    """As estimated by what achieved.py holds now."""
+    found = speed(
+        figure.work, figure.device, figure.precision, xla=figure.xla, batch=figure.batch * figure.gpus,
+        per_gpu_batch=figure.batch, gpus=figure.gpus, accumulate=1,
+    )  # fmt: skip
+    assert found is not None, figure.device.name
+    return Judged(figure, found.samples_per_second)
 
 
 def constants(shares: Shares) -> None:
@@ -94,6 +108,9 @@ def main() -> None:
             )
     summary(judged, "fitted to all" if given.quick else "leave one GPU out")
     if not given.quick:
+        summary(
+            [shipped(row) for row in figures(read(), load_catalogue().find, UNSEEN)], "of GPUs that are not fitted to"
+        )
         summary(left_out(rows, lambda row: row.chip), "leave one chip out")
         newer = left_out(rows, lambda row: row.device.compute_capability)
         by(newer, lambda figure: figure.device.compute_capability)

@@ -79,6 +79,10 @@ def efficientnet_b4() -> Any:
     return applications.EfficientNetB4(weights=None)
 
 
+def bert_base_384() -> Any:
+    return _bert(12, 768, 12, 384)
+
+
 def bert_large_128() -> Any:
     return _bert(24, 1024, 16, 128)
 

@@ -24,7 +24,7 @@ PRECISIONS = ("float32", "mixed_float16")
 NORMALISING = ("resnet50", "resnet152", "inception3")  # in a fused kernel unless XLA compiles them
 COMPILED = (
     "resnet50", "resnet152", "inception3", "vgg16", "efficientnet_b0", "unet_medical", "bert_large_128",
-    "bert_large_384", "bert_large_512", "efficientnet_b4", "bert_base_512",
+    "bert_large_384", "bert_large_512", "efficientnet_b4", "bert_base_512", "bert_base_384",
 )  # fmt: skip
 
 
