@@ -279,7 +279,7 @@ def _build_on(model: keras.Model, feed: Feed) -> None:
             raise ModelError(f"The model can't be called on the data: {line(error)}") from error
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     """Keras' messages quote whole configurations; the first line says what is wrong, `Exception encountered` why."""
     text = str(error).strip()
     _, found, cause = text.rpartition("Exception encountered: ")
