@@ -164,6 +164,20 @@ class StepSetup:
     mesh: Mesh = ONE_GPU
     layout: Layout = REPLICATED
 
+    @property
+    def capability(self) -> float:
+        """The GPU's compute capability; 0 for the CPU."""
+        return _capability(self.target)
+
+
+def _capability(target: str) -> float:
+    return float(target.partition(":")[2] or 0)
+
+
+def _compiled_for(target: str) -> str:
+    """XLA's program differs with the workspace of cuBLAS; on the CPU it stands for that of a GPU."""
+    return f"gpu:{HOPPER}" if _capability(target) >= HOPPER else NEWEST
+
 
 MOST = 2**31 - 1  # TensorFlow counts along one dimension in 32 bits in most kernels
 
@@ -264,13 +278,13 @@ class Setup:
     def step(self, target: str) -> StepSetup:
         """The part that changes the graph, on a target ("cpu" or "gpu:8.0")."""
         if self.backend is Backend.JAX:
-            return self._jax_step()
+            return self._jax_step(target)
         on_gpu = target != "cpu"
         xla = self.uses_xla(on_gpu)
-        capability = float(target.partition(":")[2]) if on_gpu else 0.0
+        capability = _capability(target)
         precision = SAME_MEMORY.get(self.precision, self.precision)
         if on_gpu and xla:
-            target = f"gpu:{HOPPER}" if capability >= HOPPER else NEWEST
+            target = _compiled_for(target)
             if self.precision in BRAIN_FLOATS and capability < BRAIN_FLOATS_FROM:
                 precision = Precision.FLOAT32
         elif on_gpu:
@@ -291,15 +305,15 @@ class Setup:
             quantize=self.quantize,
         )
 
-    def _jax_step(self) -> StepSetup:
-        """Lowered for the compiler: nothing in it depends on the kind of GPU."""
+    def _jax_step(self, target: str) -> StepSetup:
+        """Lowered for the compiler: of the kind of GPU only cuBLAS' workspace depends on it."""
         return StepSetup(
             precision=self.precision,
             optimizer=self.optimizer,
             accumulates=self.accumulate > 1,
             replicated=self.gpus > 1,
             xla=True,
-            target=NEWEST,
+            target=_compiled_for(target),
             freeze=self.freeze,
             remat=self.remat,
             sizes=self.sizes,

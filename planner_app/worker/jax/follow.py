@@ -9,6 +9,7 @@ from planner_app.core.model.trace import Access, Operation, Role, Size, Source, 
 from planner_app.core.sharding.mesh import MODEL, Mesh
 from planner_app.core.sharding.placement import Placed
 from planner_app.worker.jax.naming import STEP, Names, phase
+from planner_app.worker.kernels import cublas
 
 # What the model of fusion knows under TensorFlow's names.
 KINDS = {
@@ -38,8 +39,9 @@ INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 class Follower:
     """Attributes of values are kept in lists by number, as in a trace."""
 
-    def __init__(self, names: Names, batch: int, prime: int, mesh: Mesh) -> None:
+    def __init__(self, names: Names, batch: int, prime: int, mesh: Mesh, capability: float) -> None:
         self._names, self._batch, self._prime, self._mesh = names, batch, prime, mesh
+        self._capability = capability
         self._sources: list[Source] = []
         self._operations: list[Operation] = []
         self._values: list[Value] = []
@@ -126,6 +128,10 @@ class Follower:
             makes.append(value)
         if kind in LOOPS:
             makes.append(self._scratch(equation))
+        elif kind == "dot_general" and cublas.is_product(*(sides := _sides(equation))):
+            workspace = self._index(Size(cublas.workspace_bytes(self._capability)))
+            first = cublas.from_batch(*sides, self._batch)
+            makes.append(self._add_value(Value(workspace, scratch=True, from_batch=first)))
         told = LOOP if kind in LOOPS else KINDS.get(kind, "Identity" if kind in RENAMING else kind)
         self._run(told, name, tuple(dict.fromkeys(reads)), tuple(makes), work=self._work(equation))
 
@@ -253,3 +259,12 @@ class Follower:
         if times == 1:
             return Size(0, -(-total // self._batch))
         return Size(0, 0, -(-total // self._batch**2))
+
+
+def _sides(product: Any) -> tuple[int, int, int]:
+    """Rows, columns, and what is summed over."""
+    (summed, summed_right), (shared, shared_right) = product.params["dimension_numbers"]
+    left, right = (each.aval.shape for each in product.invars)
+    rows = prod(size for dim, size in enumerate(left) if dim not in (*summed, *shared))
+    columns = prod(size for dim, size in enumerate(right) if dim not in (*summed_right, *shared_right))
+    return rows, columns, prod(left[dim] for dim in summed)

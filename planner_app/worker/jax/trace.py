@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from planner_app.core.model.description import CheckedModel
-from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.setup import NEWEST, StepSetup
 from planner_app.core.model.trace import StepTrace
 from planner_app.core.sharding.arrangement import ModelState
 from planner_app.core.sharding.layout import REPLICATED
@@ -47,9 +47,10 @@ def trace(request: protocol.Trace, report: Report) -> StepTrace:
     from planner_app.worker.jax.naming import Names
 
     mesh, layout = request.setup.mesh, request.setup.layout
-    traced = _traced(request.model, replace(request.setup, mesh=ONE_GPU, layout=REPLICATED, replicated=False), report)
+    anywhere = replace(request.setup, mesh=ONE_GPU, layout=REPLICATED, replicated=False, target=NEWEST)
+    traced = _traced(request.model, anywhere, report)
     report(3, 4, "following the step")
-    follower = Follower(Names(traced.made.model), traced.batch, traced.prime, mesh)
+    follower = Follower(Names(traced.made.model), traced.batch, traced.prime, mesh, request.setup.capability)
     for each in traced.state.on(mesh, layout).variables:
         follower.variable(each.variable.path, each.variable.layer, each.variable.role, each)
     for number, spec in enumerate(_leaves(traced.given.data)):

@@ -8,13 +8,11 @@ from math import prod
 
 import tensorflow as tf
 
-from planner_app.core.model.setup import HOPPER
 from planner_app.core.model.trace import Size
+from planner_app.worker.kernels import cublas
 from planner_app.worker.kernels.call import Call, Scratch
 from planner_app.worker.kernels.shared_scratch import einsum, reduction
 
-# gpu_blas_lt.h, GemmConfig: kDefaultWorkspace, and kHopperWorkspace from compute capability 9.0 on.
-GEMM_WORKSPACE_BYTES, HOPPER_WORKSPACE_BYTES = 4 << 20, 32 << 20
 # Compute capability from which on tensor cores take a type with the channels last: float32 as TF32.
 CHANNELS_LAST_FROM = {tf.float16: 7.0, tf.bfloat16: 8.0, tf.float32: 8.0}
 
@@ -108,16 +106,14 @@ def _pool_gradient_by_xla(call: Call) -> Iterator[Scratch]:
 
 
 def _product_by_xla(call: Call) -> Iterator[Scratch]:
-    """gemm_rewriter.cc, GemmWorkspaceRewriteVisitor: every call of cuBLAS has its workspace as one of its results.
-
-    A product with a vector, or of two, is none: XLA makes a kernel of its own for that. At a batch of one sample, most
-    products are with a vector.
-    """
-    sides = () if call.node.type == "Einsum" else _sides(call.inputs[0].shape, call.shapes[0])
-    if 1 in sides:
-        return
-    workspace = Size(HOPPER_WORKSPACE_BYTES if call.graph.capability >= HOPPER else GEMM_WORKSPACE_BYTES)
-    yield Scratch(workspace, from_batch=2 if call.graph.batch in sides else 0)
+    """Every call of cuBLAS has its workspace as one of its results."""
+    first = 0
+    if call.node.type != "Einsum":
+        sides = _sides(call.inputs[0].shape, call.shapes[0])
+        if not cublas.is_product(*sides):
+            return
+        first = cublas.from_batch(*sides, call.graph.batch)
+    yield Scratch(Size(cublas.workspace_bytes(call.graph.capability)), from_batch=first)
 
 
 def _sides(left: Sequence[int], product: Sequence[int]) -> tuple[int, int, int]:
