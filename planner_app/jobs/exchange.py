@@ -76,8 +76,9 @@ class Exchange:
         if self._cancelled.is_set():
             raise _Stopped("Cancelled.")
         if now.since(begun) > limits.seconds:
-            allowed = f"{round(limits.seconds, 1):g} s"
-            raise Trouble(f"The worker ran longer than the {allowed} it was allowed and was stopped.")
+            raise Trouble(
+                f"The worker ran longer than the {round(limits.seconds, 1):g} s it was allowed and was stopped."
+            )
         if limits.silence_seconds is not None and now.since(spoke) > limits.silence_seconds:
             raise Trouble(f"The worker sent nothing for {limits.silence_seconds:g} s: it hung and was stopped.")
         if self._child.memory.read() > limits.memory_bytes:

@@ -200,6 +200,13 @@ GUARDS = (
         "tests/test_foreign_text.py -k semicolons",
     ),
     Guard(
+        "A huge file of the user's is never in memory whole",
+        "files/kept/traces.py",
+        "for piece in pieces_of(file):",
+        "for piece in [Path(file).read_bytes()]:",
+        "tests/traces/test_trace_cache.py -k huge",
+    ),
+    Guard(
         "Gigabytes of zeros in a log take seconds",
         "core/doctor/log/lines.py",
         r'text.translate(None, b"\0")',

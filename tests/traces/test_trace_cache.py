@@ -2,6 +2,7 @@
 
 import os
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -254,3 +255,14 @@ def test_that_the_oldest_entries_go_when_the_folder_is_full(cache, trace, monkey
 def test_that_the_folder_can_be_chosen(tmp_path, monkeypatch):
     monkeypatch.setenv(traces.FOLDER_VARIABLE, str(tmp_path / "mine"))
     assert TraceCache().folder == tmp_path / "mine"
+
+
+def test_that_a_huge_file_of_the_users_is_never_in_memory_whole(tmp_path):
+    code = tmp_path / "data.py"
+    code.touch()
+    os.truncate(code, 64 << 20)
+    tracemalloc.start()
+    trace_key(replace(MODEL, data=f"{code}:batches"), SETUP, VERSIONS)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 16 << 20

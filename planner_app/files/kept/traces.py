@@ -20,7 +20,7 @@ from planner_app.core.model.setup import StepSetup
 from planner_app.core.model.trace import StepTrace
 from planner_app.core.replay.memory import Point
 from planner_app.files.home import cache_folder
-from planner_app.files.reading import read_at_most
+from planner_app.files.reading import pieces_of, read_at_most
 from planner_app.files.writing import BEGIN, keep
 
 T = TypeVar("T")
@@ -131,7 +131,12 @@ def trace_key(model: CheckedModel, setup: StepSetup, versions: Mapping[str, str]
 
 
 def _digest(file: str | None) -> str:
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+    if not file or not Path(file).is_file():
+        return ""
+    digest = hashlib.sha256()
+    for piece in pieces_of(file):  # whatever its size
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _head(key: str, kind: str, body: bytes) -> str:
