@@ -70,6 +70,13 @@ def test_that_no_answer_says_what_stands_in_the_way():
     assert "Nothing that is known" in texts(pdf_page(found))
 
 
+def test_that_what_has_no_price_has_alternatives_without_one():
+    cards = [replace(CARD, name=f"NVIDIA {name}", market_prices=(), cloud_prices=()) for name in ("A", "B", "C")]
+    paces = zip(cards, (100.0, 300.0, 200.0), strict=True)
+    proposals = propose([option(card, speed=speed) for card, speed in paces], HUNDRED, MARKET, TODAY)
+    assert [row[0] for row in page("m", REQUEST, HUNDRED, proposals, TODAY).rows] == ["1 x B", "1 x C", "1 x A"]
+
+
 def test_that_a_training_that_fits_nowhere_is_told_how_near_it_came():
     found = page("m", REQUEST, HUNDRED, (), TODAY, nearest="needs 300 GiB per GPU, B300 gives 264 GiB")
     assert found.answer == "Nothing that is known fits the training."

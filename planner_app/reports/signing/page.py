@@ -88,7 +88,7 @@ def choose(proposals: Sequence[Proposal], *, sure: bool = False) -> tuple[Propos
     priced = [each for each in good if each.usd is not None]
     fastest = min(priced, key=lambda each: each.seconds, default=chosen)
     to_buy = cheapest_to_buy(good)
-    for each in (*good[:1], *([to_buy] if to_buy else []), fastest, *priced):
+    for each in (*good[:1], *([to_buy] if to_buy else []), fastest, *priced, *good):
         if each.option.device.name not in kinds and len(others) < ALTERNATIVES:
             kinds.add(each.option.device.name)
             others.append(each)
