@@ -30,7 +30,7 @@ class Gathering:
         self.rank = rank
         self.progress = Progress()
         self.dumping: Report | None = None
-        self.announced = ""
+        self.announced, self.announced_line = "", -TRACEBACK
         self.traced: dict[str, str] = {}
         self.traced_line = -TRACEBACK
         self.refused_line = -NEAR
@@ -39,7 +39,9 @@ class Gathering:
     def new(self, sign: str, line: Line, allocator: str = "") -> Report:
         report = Report(sign, line.number, allocator, rank=self.rank, progress=self.progress)
         report.device = _device_of(allocator)
-        report.operation, self.announced = self.announced, ""
+        if line.number - self.announced_line <= TRACEBACK:
+            report.operation = self.announced
+        self.announced = ""
         report.keep(line)
         report.refused = line.number - self.refused_line < NEAR
         if line.number - self.traced_line <= TRACEBACK:

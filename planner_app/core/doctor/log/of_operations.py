@@ -43,7 +43,7 @@ def node(gathering: Gathering, found: Found, line: Line) -> None:
     if operation == COMPILED:
         return
     if report is None:
-        gathering.announced = operation
+        gathering.announced, gathering.announced_line = operation, line.number
     elif not report.operation:
         report.operation = operation
         report.keep(line)
@@ -226,4 +226,5 @@ HANDLERS = {
         handler.__name__: handler
         for handler in (xla, suboptimal, hbm, arguments, xla_part, xla_buffer, xla_operator, xla_shape)
     },
+    "announced": node,
 }

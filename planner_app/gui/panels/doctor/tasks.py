@@ -1,12 +1,14 @@
 """The doctor panel's tasks: read a log, and compute the estimate to compare with."""
 
+from io import BytesIO
+
 from planner_app.core.doctor import Diagnosis
 from planner_app.core.doctor.comparison import batch_of
 from planner_app.core.hardware.device import Device
 from planner_app.core.model.description import ModelDescription
 from planner_app.core.model.setup import Setup
 from planner_app.errors import PlannerError
-from planner_app.files.logs import diagnosed
+from planner_app.files.logs import diagnosed_stream
 from planner_app.gui.background.task import Task
 from planner_app.gui.panels.doctor.values import Beside, Log
 from planner_app.planner.diagnose import beside_model, diagnose_file
@@ -16,7 +18,7 @@ from planner_app.planner.planner import Planner
 def read(log: Log, layers: tuple[str, ...], task: Task) -> Diagnosis:
     if log.path:
         return diagnose_file(log.path, layers, on_progress=task.report, cancelled=task.cancelled)
-    return diagnosed([log.text.encode("utf-8", "replace")], layers)
+    return diagnosed_stream(BytesIO(log.text.encode("utf-8", "replace")), layers)
 
 
 def beside(
