@@ -198,7 +198,13 @@ def test_that_words_of_errors_in_a_text_about_errors_are_no_failure():
     named = "CUDA_ERROR_OUT_OF_MEMORY: out of memory"
     for text in (f"If you see {named}", f"`{named}`", f"# {named}", f"* **{named}**", f"{named} usually means"):
         assert diagnose_text(text).kind is Kind.NONE, text
-    for text in (named, f"E cuda_driver.cc:313] failed call: {named}", f"RuntimeError: {named}"):
+    assert diagnose_text("train exited with code 137. That usually means OOM").kind.failed
+    for text in (
+        named,
+        f"E cuda_driver.cc:313] failed call: {named}",
+        f"RuntimeError: {named}",
+        f"Error when running: {named}",
+    ):
         assert diagnose_text(text).kind.failed, text
 
 
