@@ -14,8 +14,8 @@ _LEADS_TO = re.compile(
     r"(?:see|get|cause|lead|raise|throw|happen|mean|end)|means|usually|often|sometimes|typically|e\.g\.|such as)\b"
 )
 _LEADS_ON = re.compile(
-    r"`|\[\.\.\.|\s{0,60}=\s{0,60}\w|(?:: out of memory)?[^.;:(]{0,40}?\b(?:means|usually|often|typically|happens|occurs|is raised|"
-    r"in the logs?)\b"
+    r"`|\[\.\.\.|\s{0,60}=\s{0,60}\w|(?:: out of memory)?[^.;:(]{0,40}?"
+    r"\b(?:means|usually|often|typically|happens|occurs|is raised|in the logs?)\b"
 )
 
 
