@@ -48,6 +48,16 @@ def compiled_without_a_loss():
     model.compile("sgd")
     return model
 
+class Judging(keras.Model):
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return keras.ops.mean(y_pred["first"] * y_pred["second"])
+
+def losses_of_other_names():
+    words = keras.Input((6,))
+    model = Judging(words, {"first": keras.layers.Dense(2)(words), "second": keras.layers.Dense(2)(words)})
+    model.compile("sgd", {"boxes": "mse"})
+    return model
+
 def inputs_alone():
     words = keras.Input((6,), name="words")
     outputs = {"first": keras.layers.Dense(2)(words), "second": keras.layers.Dense(3)(words)}
@@ -129,13 +139,14 @@ def test_that_sizes_of_data_are_given_by_the_names_of_inputs(worker, tmp_path):
     ("name", "assumed"),
     [
         ("compiled_without_a_loss", ("loss mean_squared_error: the model is compiled without one",)),
+        ("losses_of_other_names", ("data input_layer [6]: what the model's own step takes is for --data to say",)),
         (
             "inputs_alone",
             tuple(f"{each}: the model is not compiled" for each in ("optimizer adam", "loss mean_squared_error")),
         ),
     ],
 )
-def test_that_a_loss_that_nobody_names_is_assumed_with_its_targets(worker, tmp_path, name, assumed):
+def test_that_what_nobody_says_of_losses_and_targets_is_assumed(worker, tmp_path, name, assumed):
     file = tmp_path / "open_sizes.py"
     file.write_text(OPEN_SIZES)
     step = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
