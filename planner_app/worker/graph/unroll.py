@@ -273,7 +273,9 @@ class Unroller:
                 for c in candidates
                 if c < len(inputs) and inputs[c].dtype == dtype and self.size(inputs[c].shape, dtype) == size
             )
-            value = self.value(size=size, forward=forward, scratch=kind in kernels.MADE_AS_SCRATCH, folded=folded)
+            value = self.value(
+                size=size, forward=forward, scratch=kernels.is_made_as_scratch(kind, inputs), folded=folded
+            )
             least = next((t.constant for t in inputs if t.constant is not None), None) if kind == "Maximum" else None
             outputs.append(self.token(value, shape, dtype, constant, fixed=folded, at_least=least))
         if not folded:

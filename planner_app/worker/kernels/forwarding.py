@@ -4,6 +4,7 @@ Read in the kernels' sources (tensorflow/core/kernels); where a kernel decides b
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 # The output is the input's buffer: set_output(0, input) or Tensor::CopyFrom, no bytes move.
@@ -39,6 +40,7 @@ FORWARD_LOGITS = frozenset({"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCross
 
 # reduction_ops_common.h, einsum_op_impl.h, scatter_nd_op.cc: made with allocate_temp, then handed on as the output.
 MADE_AS_SCRATCH = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm", "Einsum", "ScatterNd"})
+PADS = frozenset({"Pad", "PadV2"})
 # Kernels that take their scratch memory before their output.
 SCRATCH_FIRST = frozenset({"MaxPoolGrad", "Einsum", "SparseSoftmaxCrossEntropyWithLogits"})
 
@@ -76,8 +78,28 @@ def is_view(kind: str, node: Any, inputs: Sequence[Any], output_shape: Sequence[
         # reduction_ops_common.h: nothing to reduce, the data is the input's.
         return _elements(given) == _elements(output_shape) and kind not in ("Mean",)
     if kind == "StridedSlice":
-        return tuple(given) == tuple(output_shape) or _is_aligned_row(node, inputs)
+        return _is_whole(inputs, output_shape) or _is_aligned_row(node, inputs)
     return False
+
+
+def is_made_as_scratch(kind: str, inputs: Sequence[Any]) -> bool:
+    return kind in MADE_AS_SCRATCH or (kind in PADS and _are_axes_merged(inputs[1].constant))
+
+
+def _are_axes_merged(paddings: Any) -> bool:
+    """pad_op.cc CollapseAdjacentNonPaddedDimensions: two axes side by side without padding are padded as one."""
+    if paddings is None:
+        return False
+    bare = [not before and not after for before, after in paddings.tolist()]
+    return any(this and following for this, following in pairwise(bare))
+
+
+def _is_whole(inputs: Sequence[Any], output_shape: Sequence[int]) -> bool:
+    """strided_slice_op.cc: all of every axis in its order, whatever axes of one element are added or left out."""
+    strides = inputs[3].constant if len(inputs) > 3 else None
+    if strides is None:
+        return tuple(inputs[0].shape) == tuple(output_shape)
+    return _elements(inputs[0].shape) == _elements(output_shape) and bool((strides == 1).all())
 
 
 def _is_aligned_row(node: Any, inputs: Sequence[Any]) -> bool:
