@@ -9,7 +9,8 @@ from waiting import wait
 from planner_app.core.estimate.breakdown import Term
 from planner_app.core.estimate.estimate import Estimate, estimate
 from planner_app.core.model.wiring import edges
-from planner_app.gui.look.theme import Appearance
+from planner_app.gui.look.sheet import Caption, png_sheet
+from planner_app.gui.look.theme import LIGHT, Appearance, Look
 from planner_app.gui.panels.layers.blocks import blocks, short_name
 from planner_app.gui.panels.layers.presenter import LayersPresenter
 from planner_app.gui.panels.layers.squarify import Box, inside, squarify, tiles
@@ -223,6 +224,15 @@ def test_that_chosen_rows_are_copied_together(panel: LayersPresenter, view: Laye
     lines = QApplication.clipboard().text().split("\n")
     assert lines[0].split("\t")[:2] == ["Layer", "At the peak"]
     assert [line.split("\t")[1] for line in lines[1:]] == [str(row.peak_bytes) for row in view.sorted.shown[:3]]
+
+
+def test_that_figures_are_white_paper_in_a_dark_window_too(panel: LayersPresenter, appearance: Appearance):
+    appearance.choose(Look.DARK)
+    drawn = LayersView(LIGHT)
+    drawn.show_for_paper(panel.values)
+    paper = png_sheet(drawn, Caption("demo.keras")).scaled(1, 1, mode=Qt.TransformationMode.SmoothTransformation)
+    assert paper.pixelColor(0, 0).lightness() > 215
+    appearance.choose(Look.LIGHT)
 
 
 def test_that_squares_are_preferred():

@@ -2,10 +2,11 @@ import itertools
 
 import numpy as np
 import pytest
+from PySide6.QtWidgets import QApplication
 
 from planner_app.core.estimate.breakdown import Term
 from planner_app.core.model.setup import Precision
-from planner_app.gui.look.theme import DARK, LIGHT, Theme
+from planner_app.gui.look.theme import DARK, LIGHT, Theme, palette_of
 
 
 def brightness(colour: str) -> float:
@@ -57,6 +58,22 @@ def seen(colour: str, eye: np.ndarray) -> np.ndarray:
     share = TO_XYZ @ np.clip(eye @ linear, 0, 1) / WHITE
     curve = np.where(share > 0.008856, np.cbrt(share), 7.787 * share + 16 / 116)
     return np.array([116 * curve[1] - 16, 500 * (curve[0] - curve[1]), 200 * (curve[1] - curve[2])])
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_a_palette_leaves_no_colour_to_the_desktop_s(qapp: QApplication, theme: Theme):
+    palette = palette_of(theme)
+    role = palette.ColorRole
+    told = {
+        role.Window: theme.window,
+        role.Base: theme.surface,
+        role.AlternateBase: theme.raised,
+        role.Text: theme.text,
+        role.Highlight: theme.accent,
+        role.HighlightedText: theme.on_accent,
+    }
+    for each, colour in told.items():
+        assert palette.isBrushSet(palette.ColorGroup.Active, each) and palette.color(each).name() == colour.lower()
 
 
 @pytest.mark.parametrize("eye", EYES)

@@ -94,16 +94,16 @@ DARK = Theme(
 def palette_of(theme: Theme) -> QPalette:
     role, disabled = QPalette.ColorRole, QPalette.ColorGroup.Disabled
     palette = QPalette()
-    for colour, roles in {
-        theme.window: (role.Window,),
-        theme.surface: (role.Base,),
-        theme.raised: (role.AlternateBase, role.Button, role.ToolTipBase),
-        theme.text: (role.WindowText, role.Text, role.ButtonText, role.ToolTipText, role.BrightText),
-        theme.muted: (role.PlaceholderText,),
-        theme.accent: (role.Highlight, role.Link, role.Accent),
-        theme.on_accent: (role.HighlightedText,),
-        theme.grid: (role.Mid, role.Midlight, role.Light),
-    }.items():
+    for colour, roles in (  # two of them may be the same colour
+        (theme.window, (role.Window,)),
+        (theme.surface, (role.Base,)),
+        (theme.raised, (role.AlternateBase, role.Button, role.ToolTipBase)),
+        (theme.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText, role.BrightText)),
+        (theme.muted, (role.PlaceholderText,)),
+        (theme.accent, (role.Highlight, role.Link, role.Accent)),
+        (theme.on_accent, (role.HighlightedText,)),
+        (theme.grid, (role.Mid, role.Midlight, role.Light)),
+    ):
         for each in roles:
             palette.setColor(each, QColor(colour))
     for each in (role.WindowText, role.Text, role.ButtonText):

@@ -163,7 +163,11 @@ class LargestView(QWidget):
 
     def show_for_paper(self, values: HeatMap) -> None:
         self.show_values(values, CAPTION)
-        self.table.viewport().setBackgroundRole(QPalette.ColorRole.Base)
+        table, rows = self.table, self.table.verticalHeader()
+        table.setFixedSize(rows.sizeHint().width() + table.header.length(), table.header.height() + rows.length())
+        column = self.layout()
+        assert column is not None
+        column.setAlignment(table, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 
     def set_theme(self, theme: Theme) -> None:
         self.table.painter.theme = theme

@@ -10,6 +10,7 @@ from planner_app.core.plan.plan import Allocator, MemorySettings
 from planner_app.gui.panels.plan.values import LOWER, Terms
 
 MOST_SAMPLES = 1_000_000_000
+LEAST_WIDTH = 90  # pixels
 NO_LOWER = "none"
 MEMORY = {
     "all at the start": MemorySettings(),
@@ -31,7 +32,10 @@ class PlanFields(QScrollArea):
         self.lower_precision, self.memory, self.hosts = QComboBox(), QComboBox(), QLineEdit()
         self.lower_precision.addItems([NO_LOWER, *map(str, LOWER)])
         self.memory.addItems(list(MEMORY))
-        self.hosts.setPlaceholderText("gpu-1:2222, gpu-2:2222")
+        self.hosts.setPlaceholderText("a:2222, b:2222")
+        for combo in (self.lower_precision, self.memory):
+            combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            combo.setMinimumContentsLength(8)
         self.every, self.sure = QCheckBox("For every device on the chart"), QCheckBox("Only what is sure to fit")
         self.prefetch, self.shuffle, self.cache = QSpinBox(), QSpinBox(), QSpinBox()
         self.prefetch.setRange(1, 10_000)
@@ -82,6 +86,7 @@ class PlanFields(QScrollArea):
             box.toggled.connect(self.changed)
         for spin in (self.prefetch, self.shuffle, self.cache):
             spin.setGroupSeparatorShown(True)
+            spin.setMinimumWidth(LEAST_WIDTH)  # not that of the largest number
             spin.setKeyboardTracking(False)
             spin.valueChanged.connect(self.changed)
         self.hosts.editingFinished.connect(self.changed)

@@ -22,7 +22,7 @@ from planner_app.gui.panels.plan.table import LadderTable
 from planner_app.gui.panels.plan.values import PlanValues, rung_rows
 from planner_app.gui.panels.plan.words import plan_html
 
-LEFT = 240
+LEFT = 250
 
 
 class PlanView(QWidget):
