@@ -15,7 +15,7 @@ from planner_app.core.model.setup import Jit
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.doctor import field
 from planner_app.gui.panels.doctor.presenter import DoctorPresenter
-from planner_app.gui.panels.doctor.values import IN_THE_APP
+from planner_app.gui.panels.doctor.values import IN_THE_CHART
 from planner_app.gui.panels.doctor.view import DoctorView
 from planner_app.gui.state.session import Session
 
@@ -67,7 +67,7 @@ def test_that_a_pasted_log_gets_its_verdict_its_lines_and_the_estimate_beside_it
     found = panel.values.found
     assert found == diagnose([LOG.encode()], layers=[layer.path for layer in session.description.layers])
     assert (found.layer, found.requested_bytes) == ("block1_conv2", 589824000)
-    assert found.verdict == view.title.text() and IN_THE_APP in view.verdict.toPlainText()
+    assert found.verdict == view.title.text() and IN_THE_CHART in view.verdict.toPlainText()
     for each in found.evidence:
         assert f"{each.line}" in view.evidence.toPlainText() and each.text[:60] in view.evidence.toPlainText()
     wait(lambda: panel.values.beside is not None and not panel.busy)
@@ -84,6 +84,7 @@ def _beside(session: Session, panel: DoctorPresenter, view: DoctorView) -> None:
     assert beside.compared.peak_bytes == expected.peak_bytes
     assert beside.compared.batch_from_log and beside.compared.agrees
     assert "the estimate" in view.verdict.toPlainText() and not panel.values.stale
+    assert "batch 9,000, the model's own optimizer, XLA off" in view.verdict.toPlainText()
     assert panel.values.fill == "batch 9,000, XLA off, NVIDIA L4 (4.00 GiB)"
 
 

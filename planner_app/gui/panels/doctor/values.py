@@ -84,7 +84,7 @@ def as_limited(device: Device, found: Diagnosis) -> Device:
 
 def remedies(values: DoctorValues, found: Diagnosis) -> tuple[str, ...]:
     """Where the command line refers to a command, the app refers to what is on the page."""
-    here = IN_THE_APP if values.wants_model else IN_THE_CHART
+    here = IN_THE_CHART if values.has_model and not values.wants_model else IN_THE_APP
     return tuple(here if each == ADVISE else each for each in found.remedies)
 
 
