@@ -41,9 +41,9 @@ define on_demo
 	@echo && echo "Wrote $(WRITTEN)/$(1).json: the same, for programs."
 endef
 
-# Three processes for two cores, since tests also wait for each other's children and for timers; up to six, since each
-# may hold TensorFlow several times. The tests of a file stay together.
-PARALLEL := --numprocesses $(shell echo $$(( $$(nproc) * 3 / 2 ))) --maxprocesses 6 --dist loadfile --no-loadscope-reorder
+# Two processes for each core, since tests also wait for each other's children and for timers; up to six, since each may
+# hold TensorFlow several times. The tests of a file stay together.
+PARALLEL := --numprocesses $(shell echo $$(( $$(nproc) * 2 ))) --maxprocesses 6 --dist loadfile --no-loadscope-reorder
 
 # mypy takes a minute of one core where it has no cache yet, so the tests begin beside it.
 test: $(READY) ## lint and the whole test suite
