@@ -21,7 +21,7 @@ from statistics import median
 
 from report import folded, write_readme
 from runs import HERE, KEPT, ROOT
-from unseen import GALLERY, MODELS, save_models
+from unseen import GALLERY, MODELS, can_open, save_models
 from unseen import read as programs
 
 sys.path.insert(0, str(ROOT))
@@ -284,6 +284,7 @@ def main() -> int:
     curves = read(given.to)
     done = {curve.model for curve in curves if not given.only or given.only not in curve.model}
     missing = [case for case in cases() if case.model not in done and given.only in case.model]
+    missing = [case for case in missing if can_open(f"{GALLERY}{case.model}")]
     if given.most:
         missing = missing[: given.most]
     if not given.print:
