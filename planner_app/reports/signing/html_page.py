@@ -6,6 +6,8 @@ from planner_app.foreign_text import for_html
 from planner_app.reports.signing.drawing import HEIGHT, WIDTH, Dot, Label, Shape, Stroke
 from planner_app.reports.signing.page import HEADINGS, Page
 
+# Without it a phone draws the page as wide as a desktop's.
+PHONES = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 STYLE = """
 @page { size: A4; margin: 11mm 14mm; }
 :root { color-scheme: light dark; --page: #fff; --text: #1b2733; --dim: #4a5866; --faint: #5c6b7a; --line: #9aa7b4;
@@ -25,8 +27,10 @@ ul { margin: 2px 0; padding-left: 17px; }
 table { border-collapse: collapse; width: 100%; font-size: 11.5px; font-variant-numeric: tabular-nums; }
 th { text-align: right; font-weight: 600; color: var(--faint); border-bottom: 1px solid var(--line); }
 th, td { padding: 3px 6px; white-space: nowrap; } td { text-align: right; border-bottom: 1px solid var(--grid); }
-th:first-child, td:first-child { text-align: left; white-space: normal; } tr.chosen td { background: var(--tint); }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 8em; }
+.wide { overflow-x: auto; } tr.chosen td { background: var(--tint); }
 .charts { display: flex; gap: 14px; } .charts figure { flex: 1; margin: 0; min-width: 0; }
+@media screen and (max-width: 560px) { .charts { flex-direction: column; } }
 svg { width: 100%; height: auto; display: block; }
 svg text { font: 7px system-ui, Arial, sans-serif; fill: var(--dim); }
 svg .title { font-weight: 600; } svg .grid { stroke: var(--grid); stroke-width: .6; } svg .dot { fill: var(--dot); }
@@ -57,7 +61,7 @@ def html_page(page: Page) -> str:
         _listed("Sources", page.sources),
         '<div class="sign"><span>approved</span><span>name</span><span>date</span></div>',
     ]
-    head = f'<meta charset="utf-8"><title>{for_html(page.title)}</title><style>{STYLE}</style>'
+    head = f'<meta charset="utf-8">{PHONES}<title>{for_html(page.title)}</title><style>{STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(body) + "\n</body></html>\n"
 
 
@@ -75,7 +79,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     for number, row in enumerate(rows):
         style = "" if number else ' class="chosen"'
         lines.append(f"<tr{style}>" + "".join(f"<td>{for_html(cell)}</td>" for cell in row) + "</tr>")
-    return f"<h2>The answer and alternatives</h2><table><tr>{head}</tr>{''.join(lines)}</table>"
+    return f'<h2>The answer and alternatives</h2><div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
 def _charts(page: Page) -> str:
