@@ -170,6 +170,26 @@ def test_that_a_line_of_the_chart_takes_at_most_six_compilations():
     assert line.anchors[-1].batch == 1024
 
 
+def charted(truth: Callable[[int], float]) -> list[int]:
+    line, order = Line(), []
+    while (batch := next_for_chart(line, model(2.0, band=1.0), 3000 * MIB)) is not None:
+        line = ask(line, truth, batch)
+        order.append(batch)
+    return order
+
+
+def test_that_a_break_of_the_line_is_compiled_before_batches_further_down():
+    """At 1,024 and three octaves below the compiler is of two minds, by a quarter: where it changes comes before 32."""
+    assert charted(lambda batch: 2.0 * batch if batch > 300 else 2.5 * batch) == [1024, 128, 512, 256, 32]
+
+
+def test_that_anchors_that_disagree_a_little_get_one_between_them():
+    """5 % are no reason for a wide band, but as much as the line would be off. Where all agree, only the half of the
+    largest is asked for as well."""
+    assert charted(lambda batch: 2.0 * batch) == [1024, 128, 32, 512]
+    assert charted(lambda batch: 2.0 * batch if batch > 300 else 2.1 * batch) == [1024, 128, 32, 512, 256]
+
+
 @pytest.mark.parametrize(
     ("capacity", "source", "open_"),
     [

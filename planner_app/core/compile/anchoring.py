@@ -7,9 +7,11 @@
 The line answers from what was compiled so far, the model of fusion guides it where nothing was.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
-from planner_app.core.compile.line import Anchor, Line, ModelLevel
+from planner_app.core.compile.line import Anchor, Line, ModelLevel, share_of
 from planner_app.core.estimate.level import Level, Source
 
 FURTHEST_BATCH = 1 << 20  # nobody trains with more samples on a GPU; arrays of that length break compilers
@@ -17,6 +19,7 @@ MOST_FOR_LARGEST = 14  # compilations; four are enough for most models
 EXACT_UP_TO = 1000  # above, the next batch that was compiled and does not fit may be a thousandth away
 MOST_FOR_CHART = 6
 SURE_ENOUGH = 0.125  # the width of a band, as a share of the figure, that is not worth another compilation
+EVEN = 0.04  # shares of the model that differ by less are taken for one: the line may be off by as much
 LONGEST_PIECE = 4  # times the batch at its beginning
 FURTHEST_OCTAVES = 3.0  # from what was compiled to what is compiled next: a batch of one tells nothing of a thousand
 SMALLEST_SHARE = 0.02  # of the chart's height: what is lower than this nobody can tell apart there
@@ -57,28 +60,50 @@ def next_for_largest(line: Line, model: ModelLevel, capacity_bytes: int) -> int 
 
 
 def next_for_chart(line: Line, model: ModelLevel, top_bytes: int, most: int = MOST_FOR_CHART) -> int | None:
-    """Of the powers of two up to `top_bytes`, the one that the line is least sure of; None once it is sure enough.
+    """Of the powers of two up to `top_bytes` the one that would tell most; None once the line is sure enough.
 
-    The largest comes first: that is where capacities lie.
+    The largest comes first: that is where capacities lie. Then breaks between compiled batches, where they are highest
+    on the chart, and only then batches further away.
     """
     if len(line.anchors) >= most:
         return None
-    seen: list[tuple[float, int]] = []
+    levels = _levels(line, model, top_bytes)
+    if not line.anchors:
+        return max(levels, default=None)
+    first, last = line.anchors[0].batch, line.anchors[-1].batch
+    unsure = [batch for batch, level in levels.items() if _width(level) > SURE_ENOUGH * level.peak_bytes]
+    broken = [batch for batch in unsure if first < batch < last]
+    if broken:
+        return max(broken, key=lambda batch: _width(levels[batch]))
+    if unsure:
+        return max(unsure, key=lambda batch: (_width(levels[batch]) / levels[batch].peak_bytes, batch))
+    return _inside_last_piece(line) or _inside_uneven_piece(line, model, levels)
+
+
+def _levels(line: Line, model: ModelLevel, top_bytes: int) -> dict[int, Level]:
+    """At the powers of two that can be told apart on the chart and are not too far from what was compiled."""
+    levels: dict[int, Level] = {}
     batch = 1
     while batch <= FURTHEST_BATCH and (level := line.level(batch, model)).peak_bytes <= top_bytes:
         if level.peak_bytes >= SMALLEST_SHARE * top_bytes and line.octaves_to(batch) <= FURTHEST_OCTAVES:
-            seen.append((_doubt(level), batch))
+            levels[batch] = level
         batch *= 2
-    if not line.anchors:
-        return max((batch for _, batch in seen), default=None)
-    doubt, least_sure = max(seen, default=(0.0, 0))  # of equals the largest
-    return least_sure if doubt > SURE_ENOUGH else _inside_last_piece(line)
+    return levels
 
 
 def _inside_last_piece(line: Line) -> int | None:
     """A batch where the piece with the largest batches is long enough to hide that it is broken."""
     ends = [each.batch for each in line.anchors[-2:]]
     return ends[1] // 2 if len(ends) == 2 and ends[1] > LONGEST_PIECE * ends[0] else None
+
+
+def _inside_uneven_piece(line: Line, model: ModelLevel, batches: Iterable[int]) -> int | None:
+    """The largest batch between two anchors that don't agree on how far off the model is: it changes between them."""
+    shares = [(each.batch, share_of(each, model)) for each in line.anchors]
+    uneven = [
+        (low, high) for (low, one), (high, other) in pairwise(shares) if abs(one - other) > EVEN * max(one, other)
+    ]
+    return max((batch for batch in batches if any(low < batch < high for low, high in uneven)), default=None)
 
 
 def is_open(level: Level, capacity_bytes: int) -> bool:
@@ -132,5 +157,5 @@ def _fits(anchor: Anchor, capacity_bytes: int) -> bool:
     return anchor.total_bytes <= capacity_bytes
 
 
-def _doubt(level: Level) -> float:
-    return (level.high_bytes - level.low_bytes) / max(level.peak_bytes, 1)
+def _width(level: Level) -> int:
+    return level.high_bytes - level.low_bytes

@@ -109,7 +109,7 @@ class Line:
         drawn = [abs(temp - _straight(batch, *piece, lambda each: each.temp_bytes)) for piece in pieces]
         around = [each for piece in pieces for each in piece if _octaves(each, batch) <= AROUND_OCTAVES]
         apart, further = (
-            [abs(temp - own * _share(each, model)) for each in anchors] for anchors in ((left, right), around)
+            [abs(temp - own * share_of(each, model)) for each in anchors] for anchors in ((left, right), around)
         )
         beside = min(BEYOND_DOUBT * max(drawn + further), _half(model(batch)))
         half = max(AGREED * temp, BEYOND_DOUBT * max(apart), beside)
@@ -119,13 +119,13 @@ class Line:
         """Where XLA begins to compute results again between two anchors, the course of the left one goes on until
         then: the right one, which is lower for it, tells nothing of the batches before."""
         limit = self._plan_bytes(right)
-        unlimited = (model(right.batch).peak_bytes - right.held_bytes) * _share(left, model)
+        unlimited = (model(right.batch).peak_bytes - right.held_bytes) * share_of(left, model)
         if not self.memory_bytes or left.temp_bytes > limit or unlimited <= max(limit, right.temp_bytes):
             return temp
         held, straight = (
             _straight(batch, left, right, of) for of in (lambda each: each.held_bytes, lambda each: each.temp_bytes)
         )
-        return min((model(batch).peak_bytes - held) * _share(left, model), max(limit, straight))
+        return min((model(batch).peak_bytes - held) * share_of(left, model), max(limit, straight))
 
     def _plan_bytes(self, anchor: Anchor) -> float:
         """The most that XLA plans for temporary memory beside an anchor's arguments and results."""
@@ -136,7 +136,7 @@ class Line:
     def _beyond(self, batch: int, nearest: Anchor, model: ModelLevel) -> Level:
         """The model's course past the last anchor: as far off as there, further away ever less so."""
         octaves = _octaves(nearest, batch)
-        share = _share(nearest, model) ** (1 / max(octaves, NEAR_OCTAVES))
+        share = share_of(nearest, model) ** (1 / max(octaves, NEAR_OCTAVES))
         temp = max((model(batch).peak_bytes - nearest.held_bytes) * share, 0.0)
         half = min((AGREED + PER_OCTAVE * octaves) * temp, _half(model(batch)))
         return _level(nearest.held_bytes, temp, half, Source.LINE if octaves <= NEAR_OCTAVES else Source.ESTIMATE)
@@ -153,7 +153,7 @@ def _octaves(anchor: Anchor, batch: int) -> float:
     return abs(log2(anchor.batch / batch))
 
 
-def _share(anchor: Anchor, model: ModelLevel) -> float:
+def share_of(anchor: Anchor, model: ModelLevel) -> float:
     """The compiler's block of temporary memory over the model's."""
     there = model(anchor.batch).peak_bytes - anchor.held_bytes
     return anchor.temp_bytes / there if there > 0 else 1.0
