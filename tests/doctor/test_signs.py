@@ -52,6 +52,41 @@ def test_that_what_is_not_proven_is_not_called_certain():
         assert (diagnosed(name).sure, diagnosed(name).question) == (Sure.CERTAIN, "")
 
 
+def test_that_what_came_of_a_refusal_is_asked_where_the_log_ends_with_it():
+    for name in ("rocm_regions_refused", "tf12_refused_then_nothing"):
+        found = diagnosed(name)
+        assert (found.sure, found.question.count("?")) == (Sure.POSSIBLE, 1)
+        assert "Nothing failed" not in found.verdict
+    assert diagnosed("preallocation_refused").verdict.startswith("Nothing failed")  # an epoch stands behind it
+
+
+def test_that_other_processes_are_not_blamed_where_enough_was_free():
+    found = diagnosed("pytorch_more_free_than_asked")
+    assert "other processes" not in found.verdict
+    assert "limit" in found.question
+
+
+def test_that_a_heading_is_no_failure_of_its_own():
+    assert diagnosed("keras_on_pytorch").others == ()
+
+
+def test_that_steps_behind_an_error_are_asked_about():
+    assert "catch" in diagnosed("caught_and_went_on").question
+    assert diagnosed("cut_off").question == ""
+
+
+def test_that_cudnn_of_the_same_version_is_not_another_one():
+    found = diagnosed("cudnn_full_same_version")
+    assert (found.kind, found.sure) == (Kind.LIBRARIES, Sure.CERTAIN)
+    assert "4.31 MiB of 15.8 GiB" in found.verdict
+
+
+def test_that_amounts_without_a_unit_are_bytes_and_shapes_are_told():
+    assert "625 MiB" in diagnosed("miopen_buffer").verdict
+    assert "26936, 224, 224, 3, float32" in diagnosed("numpy117_array").verdict
+    assert diagnosed("horovodrun_rank").rank == "3"
+
+
 @pytest.mark.parametrize("text", ["Killed", "Exit code: 137", "worker exited (137)"])
 def test_that_a_process_that_was_killed_gets_a_careful_answer(text):
     found = diagnose_text(text)

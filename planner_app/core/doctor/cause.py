@@ -101,7 +101,7 @@ def _of_pytorch(report: Report, seen: Seen) -> Cause:
     if total and wanted > total:
         return Cause(Kind.TOO_LARGE)
     others = others_bytes(report, seen) or 0
-    if total and others > total * OTHERS_SHARE and wanted <= free + others:
+    if total and others > total * OTHERS_SHARE and free < wanted <= free + others:
         return Cause(Kind.OTHER_PROCESS, Sure.CERTAIN if seen.processes else Sure.LIKELY)
     if report.idle_bytes and 0 < wanted <= report.idle_bytes and report.idle_bytes >= total * IDLE_SHARE:
         return Cause(Kind.FRAGMENTED, Sure.LIKELY)

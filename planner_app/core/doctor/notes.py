@@ -112,6 +112,8 @@ def harmless(seen: Seen) -> tuple[str, tuple[Evidence, ...]] | None:
             f"{nothing}: TensorFlow only warns that a kernel got less scratch memory than it would have liked.",
             _kept(seen, "workspace"),
         )
+    if seen.refused and not seen.took_less:
+        return None
     if seen.refused:
         return (
             f"{nothing}: the driver refused a region of {format_bytes(max(seen.refused))}, and TensorFlow took a "

@@ -42,14 +42,16 @@ def _weight(report: Report, seen: Seen) -> int | None:
     return _PROVEN if sign.sure is Sure.CERTAIN else _LIKELY
 
 
-def recovered(report: Report, seen: Seen) -> bool:
+def recovered(report: Report, seen: Seen, *, caught: bool = False) -> bool:
     """Steps were made behind it, and nothing in the log ended in an error: a script that tried a smaller batch.
 
-    Of several processes one may fail while others go on.
+    Of several processes one may fail while others go on. `caught`: the error may stand in the log; where that was
+    written to a file, steps that were made before it may stand behind it, too.
     """
     before = report.progress.steps if report.progress is not None else 0
     behind = seen.progress_line > report.last_line and seen.progress.steps > before
-    return behind and not report.rank and not seen.bad_line and not seen.notes.get("exhausted")
+    ended_badly = bool(seen.bad_line or seen.notes.get("exhausted"))
+    return behind and not report.rank and (caught or not ended_badly)
 
 
 def _unified(report: Report, seen: Seen) -> Report | None:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 
 from planner_app.core.doctor import remedies
 from planner_app.core.doctor.cause import Cause, cause_of
-from planner_app.core.doctor.diagnosis import NO_REPORT, Diagnosis, Framework, Holder, Kind, Other
+from planner_app.core.doctor.diagnosis import NO_REPORT, Diagnosis, Finding, Framework, Holder, Kind, Other, Sure
 from planner_app.core.doctor.figures import figures
 from planner_app.core.doctor.holding import missing, shares, total_bytes
+from planner_app.core.doctor.log.gathering import NEAR
 from planner_app.core.doctor.log.seen import Evidence, Report, Seen
 from planner_app.core.doctor.notes import harmless, notes
 from planner_app.core.doctor.of_sign import KILLED, of_sign
@@ -15,6 +16,8 @@ from planner_app.core.doctor.primary import primary
 from planner_app.core.doctor.questions import question
 from planner_app.core.doctor.sentences import Told, tell
 from planner_app.core.doctor.signs import BY_NAME
+from planner_app.core.doctor.signs.device import ANOTHER, LOOK, NOW
+from planner_app.units import format_bytes
 
 MOST_HOLDERS = 10
 MOST_OTHERS = 20
@@ -94,10 +97,31 @@ def framework_of(report: Report, seen: Seen) -> Framework | None:
 def _without_report(seen: Seen) -> Diagnosis:
     found = notes(seen, failed=False)
     told = harmless(seen)
+    if told is None and seen.refused:
+        return _refused(seen, found)
     if told is None:
         return Diagnosis(Kind.NONE, NO_REPORT, notes=found, steps=seen.progress.steps)
     text, evidence = told
     return Diagnosis(Kind.HARMLESS, text, evidence=evidence, notes=found, steps=seen.progress.steps)
+
+
+def _refused(seen: Seen, found: tuple[Finding, ...]) -> Diagnosis:
+    device = _only_device(seen)
+    return Diagnosis(
+        Kind.UNKNOWN,
+        f"The driver refused a region of {format_bytes(max(seen.refused))}: mostly the program goes on with a smaller "
+        "one, but this log does not show whether it did.",
+        sure=Sure.POSSIBLE,
+        why=("What is refused at the start is mostly held by others: another process, a screen, a run that crashed.",),
+        remedies=(LOOK, NOW),
+        question=ANOTHER,
+        evidence=tuple(seen.notes["refused"]),
+        device=device,
+        device_name=_name(seen, device),
+        requested_bytes=max(seen.refused),
+        exact=True,
+        notes=found,
+    )
 
 
 def _others(report: Report, seen: Seen) -> tuple[Other, ...]:
@@ -115,7 +139,9 @@ def _others(report: Report, seen: Seen) -> tuple[Other, ...]:
 
 
 def _says_the_same(other: Report, report: Report) -> bool:
-    """That a process was killed follows from who killed it for want of memory."""
+    """That a process was killed follows from its killer; a heading says no more than its error."""
+    if other.sign == "some_memory" and other.rank == report.rank:
+        return report.line - NEAR <= other.line <= report.last_line + NEAR
     killer = BY_NAME.get(report.sign)
     return killer is not None and killer.kind is Kind.HOST and other.sign in KILLED
 

@@ -3,7 +3,7 @@
 import re
 
 _TAGGED = re.compile(
-    r"(?:\[1,(?P<mpi>\d{1,5})\]<std(?:err|out)>: ?"
+    r"(?:\[(?:1,)?(?P<mpi>\d{1,5})\]<std(?:err|out)>: ?"
     r"|\[(?:rank|default)(?P<torch>\d{1,5})\]: ?"
     r"|\((?P<ray>[\w.]{1,60} pid=\d{1,10}(?:, ip=[\d.]{7,15})?)\) "
     r"|(?P<compose>[\w.-]{1,40}[-_]\d{1,4}) {1,30}\| ?)"

@@ -122,6 +122,8 @@ def _sign(gathering: Gathering, sign: Sign, found: Found, line: Line) -> None:
     for name, value in found.items():
         if value:
             report.told.setdefault(name, value)
+            if f"{name}_unit" in found:  # bytes, where none is written
+                report.told.setdefault(f"{name}_unit", found[f"{name}_unit"] or "")
 
 
 def _found(rule: Rule, line: Line) -> Found | None:

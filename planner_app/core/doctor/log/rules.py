@@ -6,7 +6,7 @@ In the spellings of TensorFlow 1.0 to 2.22, JAX and PyTorch. Lines that are a fa
 from planner_app.core.doctor.log.matching import Rule, rule
 
 _DEVICE = r"(?P<device>/(?:job|device|replica|task|gpu|cpu)[^\s,\"]{0,120}?(?:GPU|gpu|CPU|cpu|TPU|DML|dml):\d{1,4})"
-_OP = r"(?P<op>[^\s}\]('\",]{1,300}+)"
+_OP = r"(?P<op>[^\s}\]('\",&]{1,300}+)"
 # "step 120/400: ", "Iter: 7, ".
 _COUNTED = r"(?:ation)?[ :#=]{1,3}(?P<done>\d{1,12}+)(?:/(?P<of>\d{1,12}+))?[\W_]"
 
@@ -136,15 +136,15 @@ RULES: tuple[Rule, ...] = (
         "refused",
         "failed to alloc",
         r"(?:ate)? @size@ ?\((?P<exact>\d{1,20}+) bytes\) from device: .{0,60}?"
-        r"(?:OUT_OF_MEMORY|out of memory|OutOfMemory)",
+        r"(?:OUT_OF_MEMORY|out of memory|OutOfMemory|hipError_t\(1002\))",  # how ROCm 1 and 2 say it
     ),
     rule(
         "created",
         "Created ",
         rf"(?:TensorFlow )?device \(?{_DEVICE} with (?P<limit>\d{{1,12}}+) MB memory\)?:? {{1,4}}-> "
         r"(?:physical GPU \()?"
-        r"device: \d{1,4}, name: (?P<name>[^,]{1,80}+), pci bus id: [^,]{1,60}+, compute capability: "
-        r"(?P<capability>[\d.]{1,8}+)",
+        r"device: \d{1,4}, name: (?P<name>[^,]{1,80}+), pci bus id: [^,]{1,60}+"
+        r"(?:, compute capability: (?P<capability>[\d.]{1,8}+))?+",  # ROCm tells none
     ),
     rule("gpu_name", " memoryClockRate", before=r"name: (?P<name>[^:,]{3,60}) major: \d{1,2} minor: \d{1,2}$"),
     rule("gpu_name", " computeCapability: ", before=r"name: (?P<name>[^:,]{3,60})$"),
@@ -157,7 +157,11 @@ RULES: tuple[Rule, ...] = (
         "MiB |",
         before=r"\| +(?P<gpu>\d{1,4}) .*\s(?P<pid>\d{1,10}) +[CG+]{1,3} +(?P<name>\S.{0,60}?) +(?P<mib>\d{1,9})$",
     ),
-    rule("versions", "Loaded runtime CuDNN library: ", r"(?P<loaded>\S{1,40}+) but source was compiled with: "),
+    rule(
+        "versions",
+        "Loaded runtime CuDNN library: ",
+        r"(?P<loaded>[\d.]{3,40}+) but source was compiled with: (?!(?P=loaded)\.?(?:\s|$))",
+    ),
     # What the run was made of.
     *(
         rule("version", words, r"[:\s=]{0,4}+v?(?P<number>[12]\.\d{1,2}\.\d{1,2})")

@@ -150,6 +150,11 @@ class Seen:
         return self.progress_line > self.bad_line
 
     @property
+    def took_less(self) -> bool:
+        """Steps were made after the driver had refused a region: the allocator took a smaller one."""
+        return self.progress.steps > 0 and self.progress_line > self.notes["refused"][0].line
+
+    @property
     def autotuned(self) -> bool:
         """XLA's autotuner failed: what ran out may be what it tried kernels in."""
         return any(report.sign == "autotuner" for report in self.reports)

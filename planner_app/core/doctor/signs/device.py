@@ -173,8 +173,19 @@ DEVICE_SIGNS = (
         "amd_full",
         Kind.UNKNOWN,
         Sure.CERTAIN,
-        spellings("amd_full", ("hipErrorOutOfMemory",), ("HIP error: out of memory",), ("HIP_ERROR_OutOfMemory",)),
-        ("The GPU's memory ran out: the driver refused a request.",),
+        (
+            *spellings(
+                "amd_full",
+                ("Memory not available to allocate buffer: ", r"@size@", r"MIOpen.{0,150}$"),
+                ("hipErrorOutOfMemory",),
+                ("HIP error: out of memory",),
+                ("HIP_ERROR_OutOfMemory",),
+            ),
+        ),
+        (
+            "The GPU's memory ran out: the driver refused {size}.",
+            "The GPU's memory ran out: the driver refused a request.",
+        ),
         ("The log does not tell who held the memory: this process, or another one.",),
         ("rocm-smi --showpids shows who holds the memory; HIP_VISIBLE_DEVICES chooses another GPU.",),
         asks="Was another program using this GPU when it failed? rocm-smi, run beside the training, tells.",

@@ -27,11 +27,17 @@ PROCESS_SIGNS = (
                     r"and data type (?P<dtype>\w{1,40}+)",
                 ),
                 ("MemoryError: Unable to allocate ", r"@size@"),
+                (  # numpy 1.17
+                    "MemoryError: Unable to allocate array with shape ",
+                    r"\((?P<shape>\d[\d, ]{0,200}?),?\) and data type (?P<dtype>\w{1,40}+)",
+                ),
             ),
         ),
         (
             "The machine's own memory ran out: numpy asked for an array of {size} ({shape}, {dtype}).",
             "The machine's own memory ran out: numpy asked for an array of {size}.",
+            "The machine's own memory ran out: numpy asked for an array of shape {shape}, {dtype}.",
+            "The machine's own memory ran out: numpy asked for an array.",
         ),
         ("No GPU was involved.",),
         (PIECES, PIPELINE),
