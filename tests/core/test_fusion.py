@@ -49,6 +49,16 @@ def test_that_reductions_and_library_calls_leave_their_results(kind):
     assert kept(step)[-2:] == [kind, "Sum"]
 
 
+@pytest.mark.parametrize("kind", ["MaxPool", "ConcatV2", "GatherV2", "UnsortedSegmentSum", "ScatterNd"])
+def test_that_what_gathers_and_scatters_read_is_computed_on_the_way(kind):
+    """A thousand places, made of ten, where none is ever written down."""
+    step = Step()
+    places = step.make("BroadcastTo", step.make("MatMul", size=10), size=1000)
+    step.make("Sum", step.make(kind, step.make("AddV2", places, size=1000), size=100), size=4)
+    assert kept(step) == ["MatMul", kind, "Sum"]
+    assert live_bytes(Fusion(step.trace()).fused()) == 110
+
+
 def read_by(readers: int, kind: str) -> Step:
     step = Step()
     value = step.make(kind, step.make("MatMul", size=100), size=100)

@@ -14,11 +14,10 @@ from planner_app.core.model.trace import Access, Operation, Size, StepTrace
 OPAQUE = frozenset(
     "Conv2D Conv3D Conv2DBackpropInput Conv2DBackpropFilter Conv3DBackpropInputV2 Conv3DBackpropFilterV2 "
     "DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter _FusedConv2D "
-    "MatMul _FusedMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum GatherV2 ResourceGather UnsortedSegmentSum "
-    "ScatterNd TensorScatterUpdate TensorScatterAdd Unique Where TopKV2 Cumsum Cumprod CollectiveReduceV2 Qr Svd "
-    "MatrixInverse FFT IFFT RFFT IRFFT ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor "
-    "ResizeNearestNeighborGrad TensorListStack TensorListFromTensor XlaDynamicUpdateSlice "
-    "ResourceScatterAdd ResourceScatterSub PartitionedCall StatefulPartitionedCall".split()
+    "MatMul _FusedMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum Unique Where TopKV2 Cumsum Cumprod "
+    "CollectiveReduceV2 Qr Svd MatrixInverse FFT IFFT RFFT IRFFT ResizeBilinear ResizeBilinearGrad "
+    "ResizeNearestNeighbor ResizeNearestNeighborGrad TensorListStack TensorListFromTensor XlaDynamicUpdateSlice "
+    "PartitionedCall StatefulPartitionedCall".split()
 )
 # Keras compiles each grouped convolution as a function of its own. Inside a program it is a convolution; what the
 # function hands on to its gradient is what it has read.
@@ -32,9 +31,12 @@ COPYING = frozenset(
 )
 # Reductions take in what they read and leave their own result in memory; a softmax is two of them.
 REDUCING = frozenset("Sum Mean Max Min Prod All Any ArgMax ArgMin BiasAddGrad L2Loss Softmax LogSoftmax".split())
-# Kernels that compute what they read on the way (reduce-window, scatter and concatenate fusions).
+# Kernels that compute what they read on the way (reduce-window, gather, scatter, concatenate: gpu_fusible.cc).
+# Indices that name a place again for each of its channels are never in memory.
 TAKING = frozenset(
-    "MaxPool MaxPoolGrad AvgPool AvgPoolGrad MaxPool3D MaxPool3DGrad AvgPool3D AvgPool3DGrad ConcatV2".split()
+    "MaxPool MaxPoolGrad AvgPool AvgPoolGrad MaxPool3D MaxPool3DGrad AvgPool3D AvgPool3DGrad ConcatV2 "
+    "GatherV2 ResourceGather UnsortedSegmentSum ScatterNd TensorScatterUpdate TensorScatterAdd ResourceScatterAdd "
+    "ResourceScatterSub".split()
 )
 # Gradients of embeddings and of max pooling are added into zeros.
 SCATTERING = frozenset("UnsortedSegmentSum MaxPoolGrad MaxPool3DGrad".split())
