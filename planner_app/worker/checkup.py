@@ -11,6 +11,7 @@ from planner_app.core.checkup import Started, Surroundings
 from planner_app.errors import WorkerError
 from planner_app.jobs import protocol
 from planner_app.worker.compile import compiler
+from planner_app.worker.importing import quickly
 
 PACKAGES = (*compiler.PACKAGES, "tf_keras", "h5py", "numpy", "plimsoll")
 
@@ -39,8 +40,9 @@ def _versions() -> dict[str, str]:
 
 
 def _started() -> Started:
-    import keras
-    import tensorflow as tf
+    with quickly():
+        import keras
+        import tensorflow as tf
 
     assert keras.__version__
     built = tf.sysconfig.get_build_info()

@@ -1,7 +1,7 @@
 """Importing TensorFlow in two thirds of the time.
 
 A third goes into collecting garbage, though what modules make stays for good, and into packages that TensorFlow and
-Keras import only because they are installed: jax for a converter of TensorFlow Lite's, pandas for data frames in
+Keras import only because they are installed: jax for a converter of TensorFlow Lite's, pandas and SciPy for data of
 `fit`, IPython to draw models. A user's code can still import them afterwards.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-UNUSED = ("jax", "pandas", "IPython")
+UNUSED = ("jax", "pandas", "scipy", "IPython")
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from planner_app.jobs.launch import SCRATCH_VARIABLE
 from planner_app.jobs.protocol import FINISHED_BYTES, Failed, Finished, Progress, Request, Started
 from planner_app.worker import stdio
 from planner_app.worker.confine import lifeline, sandbox
-from planner_app.worker.importing import quickly
 
 Report = Callable[..., None]
 Handler = Callable[[Any, Report], Any]
@@ -140,8 +139,7 @@ def _failed(name: str, reason: str, detail: str = "") -> bytes:
 
 def _handler(where: str) -> Handler:
     module, _, function = where.partition(":")
-    with quickly():
-        handler: Handler = getattr(importlib.import_module(module), function)
+    handler: Handler = getattr(importlib.import_module(module), function)
     return handler
 
 

@@ -13,7 +13,7 @@ from planner_app.core.replay.memory import Memory
 from planner_app.errors import SetupError
 from planner_app.jobs.protocol import Trace
 from planner_app.jobs.warm import WarmWorker
-from planner_app.planner.opening import check_model
+from planner_app.planner.opening import check_model, open_model
 from tests.gallery.entries import BATCH, entries
 
 ENTRIES = {entry.name: entry for entry in entries()}
@@ -35,6 +35,7 @@ TRAINED = {
 }
 
 OPEN_SIZES = """
+import sys
 import keras, numpy, tensorflow as tf
 
 def model():
@@ -62,6 +63,10 @@ def inputs_alone():
     words = keras.Input((6,), name="words")
     outputs = {"first": keras.layers.Dense(2)(words), "second": keras.layers.Dense(3)(words)}
     return keras.Model({"words": words}, outputs), {"words": numpy.zeros((4, 6), "float32")}
+
+def layer_named_after_what_is_imported():
+    beside = [name for name in ("jax", "pandas", "scipy", "IPython") if name in sys.modules]
+    return keras.Sequential([keras.Input((6,)), keras.layers.Dense(3, name="_".join(["alone", *beside]))])
 
 def ragged():
     return model()[0], ({"words": tf.ragged.constant([[1.0], [2.0, 3.0]])}, numpy.zeros((2, 1)))
@@ -133,6 +138,13 @@ def test_that_sizes_of_data_are_given_by_the_names_of_inputs(worker, tmp_path):
     assert worker.run(Trace(model=model, setup=sized), StepTrace).operations
     with pytest.raises(SetupError, match=r"The data is ragged.*padded_batch"):
         worker.run(Trace(model=check_model(f"{file}:ragged"), setup=step), StepTrace)
+
+
+def test_that_tensorflow_is_imported_without_what_is_only_installed_beside_it(tmp_path):
+    """jax, above all: a third of the time that a person waits for a model to open."""
+    file = tmp_path / "open_sizes.py"
+    file.write_text(OPEN_SIZES)
+    assert open_model(f"{file}:layer_named_after_what_is_imported").description.layers[-1].name == "alone"
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,16 @@ from collections.abc import Callable
 
 from planner_app.core.model.description import ModelDescription
 from planner_app.jobs import protocol
+from planner_app.worker.importing import quickly
 
 Report = Callable[[int, int, str], None]
 
 
 def describe(request: protocol.Describe, report: Report) -> ModelDescription:
     report(0, 3, "importing TensorFlow")
-    from planner_app.worker.build.description import description_of  # seconds, so it is said first
-    from planner_app.worker.build.rebuild import rebuilt
+    with quickly():  # seconds, so it is said first
+        from planner_app.worker.build.description import description_of
+        from planner_app.worker.build.rebuild import rebuilt
 
     report(1, 3, "rebuilding the model")
     made = rebuilt(request.model, sizes=request.sizes or None)

@@ -13,6 +13,7 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Backend, StepSetup
 from planner_app.core.model.trace import StepTrace
 from planner_app.jobs import protocol
+from planner_app.worker.importing import quickly
 
 Report = Callable[[int, int, str], None]
 
@@ -26,9 +27,10 @@ def trace(request: protocol.Trace, report: Report) -> StepTrace:
 
         return trace_on_jax(request, report)
     report(0, 5, "importing TensorFlow")
-    from planner_app.worker.graph.assemble import assemble
-    from planner_app.worker.training.shared_step import traced
-    from planner_app.worker.training.step import as_run
+    with quickly():
+        from planner_app.worker.graph.assemble import assemble
+        from planner_app.worker.training.shared_step import traced
+        from planner_app.worker.training.step import as_run
 
     _collect_seldom()
     identity = sha256(msgspec.json.encode(request.model)).digest()

@@ -12,6 +12,7 @@ from planner_app.core.compile.check import Program
 from planner_app.errors import ModelError
 from planner_app.jobs import protocol
 from planner_app.worker.compile.compiler import check_installed, versions
+from planner_app.worker.importing import quickly
 
 Report = Callable[[int, int, str], None]
 
@@ -21,10 +22,11 @@ NAMES = re.compile(r'loc\("(jit\([^"]+)"')
 def lower(request: protocol.Lower, report: Report) -> Program:
     check_installed()
     report(0, 4, "importing JAX")
-    from planner_app.worker.jax import step
-    from planner_app.worker.jax.distribution import described_devices, distributed, distribution
-    from planner_app.worker.jax.naming import Names
-    from planner_app.worker.jax.state import laid_out
+    with quickly():
+        from planner_app.worker.jax import step
+        from planner_app.worker.jax.distribution import described_devices, distributed, distribution
+        from planner_app.worker.jax.naming import Names
+        from planner_app.worker.jax.state import laid_out
 
     report(1, 4, "laying out the model")
     setup = laid_out(request.model, request.setup)

@@ -14,6 +14,7 @@ from planner_app.core.sharding.layout import LayoutName, Rule
 from planner_app.core.sharding.mesh import BATCH, MODEL
 from planner_app.core.sharding.placement import StateVariable
 from planner_app.jobs import protocol
+from planner_app.worker.importing import quickly
 
 Report = Callable[[int, int, str], None]
 
@@ -22,7 +23,8 @@ FINISHED_AT = 8  # samples that metrics are built with
 
 def state(request: protocol.ShardedState, report: Report) -> ModelState:
     report(0, 2, "importing JAX")
-    import keras  # noqa: F401
+    with quickly():
+        import keras  # noqa: F401
 
     report(1, 2, "rebuilding the model")
     return state_for(request.model, request.setup)

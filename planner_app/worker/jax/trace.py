@@ -21,6 +21,7 @@ from planner_app.core.sharding.arrangement import ModelState
 from planner_app.core.sharding.layout import REPLICATED
 from planner_app.core.sharding.mesh import ONE_GPU
 from planner_app.jobs import protocol
+from planner_app.worker.importing import quickly
 
 Report = Callable[[int, int, str], None]
 
@@ -43,8 +44,11 @@ _kept: list[_Traced] = []
 
 def trace(request: protocol.Trace, report: Report) -> StepTrace:
     report(0, 4, "importing JAX")
-    from planner_app.worker.jax.follow import Follower
-    from planner_app.worker.jax.naming import Names
+    with quickly():
+        import keras  # noqa: F401
+
+        from planner_app.worker.jax.follow import Follower
+        from planner_app.worker.jax.naming import Names
 
     mesh, layout = request.setup.mesh, request.setup.layout
     anywhere = replace(request.setup, mesh=ONE_GPU, layout=REPLICATED, replicated=False, target=NEWEST)

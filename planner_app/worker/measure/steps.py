@@ -13,6 +13,7 @@ from typing import Any
 from planner_app.core.measure.measurement import Order, OutOfMemory, Run, Step
 from planner_app.core.model.setup import Backend, Jit
 from planner_app.jobs import protocol
+from planner_app.worker.importing import quickly
 
 Report = Callable[..., None]
 
@@ -28,9 +29,10 @@ def measure(request: protocol.Measure, report: Report) -> Run:
         return measure_on_jax(request, report)
     every = PREPARING + (request.fits or request.steps)
     report(0, every, "importing TensorFlow")
+    with quickly():
+        import keras  # noqa: F401
 
-    from planner_app.worker.measure import devices
-
+        from planner_app.worker.measure import devices
     strategy = devices.prepare(request)
     report(1, every, "building the model")
     return _Measuring(request, report, every, strategy, devices.measured(request)).run()
