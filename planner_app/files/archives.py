@@ -11,8 +11,9 @@ DAMAGED = (
     KeyError,  # a zip's list names what isn't there
     NotImplementedError,  # an unknown compression
     OSError,  # bz2, gzip
+    OverflowError,
     RuntimeError,  # a password is needed
-    UnicodeError,  # a name that is said to be UTF-8
+    ValueError,  # a place before the beginning, a name that is said to be UTF-8
     lzma.LZMAError,
     struct.error,
     tarfile.TarError,

@@ -16,6 +16,8 @@ from planner_app.files.archives import DAMAGED
 from planner_app.files.logs import events, notebook, records
 
 PIECE_BYTES = 1 << 18
+PACKED_BYTES = 1 << 14  # of a compressed file, unpacked in steps
+STEP_BYTES = 1 << 12
 HEAD_BYTES = 1 << 16  # enough to tell what a file is
 MOST_TEXT_BYTES = 4 << 30  # of a plain file
 MOST_UNPACKED_BYTES = 1 << 30  # of all that a small archive may hold
@@ -120,7 +122,12 @@ def parts(log: BinaryIO, name: str = "") -> Iterator[LogPart]:
 
 def _parts(log: BinaryIO, name: str, layers: int, room: _Room | None) -> Iterator[LogPart]:
     """`room` is that of the archive it comes from, if it comes from one."""
-    head = log.read(HEAD_BYTES)
+    try:
+        head = log.read(HEAD_BYTES)
+    except DAMAGED as error:
+        if room is None:
+            raise
+        head, log = b"", _Damaged(error)
     whole = _Joined(head, log)
     if head[:4] == b"\x28\xb5\x2f\xfd":
         raise PlannerError(
@@ -144,7 +151,7 @@ def _of_zip(log: BinaryIO, layers: int, room: _Room) -> Iterator[LogPart]:
     try:
         with zipfile.ZipFile(log) as archive:
             for member in takewhile(lambda _: room.take(), archive.infolist()):
-                if not member.is_dir():
+                if not member.filename.endswith("/"):
                     with archive.open(member) as file:
                         yield from _parts(cast(BinaryIO, file), member.filename, layers, room)
     except DAMAGED as error:
@@ -189,8 +196,22 @@ class _Joined(BytesIO):
         return super().read(size) or self._rest.read(-1 if size is None else size)
 
 
+class _Damaged(BytesIO):
+    """A packed file of which not even the beginning can be read."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def read(self, _size: int | None = -1, /) -> bytes:
+        raise self._error
+
+
 class _Unpacked(BytesIO):
-    """A compressed file, unpacked as it is read. Several that were put behind each other are one."""
+    """A compressed file, unpacked as it is read. Several that were put behind each other are one.
+
+    What stands before a damage is given, but for a step: a step in which it is found gives nothing.
+    """
 
     def __init__(self, log: BinaryIO, new: Callable[[], _Decompressor]) -> None:
         super().__init__()
@@ -198,15 +219,28 @@ class _Unpacked(BytesIO):
         self._unpacker = new()
         self._waiting = b""
         self._left_bytes = 2 * MOST_UNPACKED_BYTES  # what nobody wants is unpacked too, to get past it
+        self._error: Exception | None = None
 
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = PIECE_BYTES if size is None or size < 0 else size
+        found: list[bytes] = []
+        try:
+            while self._error is None and wanted > 0 and (text := self._step(min(wanted, STEP_BYTES))):
+                found.append(text)
+                wanted -= len(text)
+        except DAMAGED as error:
+            self._error = error
+        if self._error is not None and not found:
+            raise self._error
+        return b"".join(found)
+
+    def _step(self, wanted: int) -> bytes:
         if self._left_bytes < 0:
             raise EOFError(f"it unpacks to more than {2 * MOST_UNPACKED_BYTES >> 30} GiB")
         while True:
             packed = b""
             if self._unpacker.eof or self._unpacker.needs_input:
-                packed = self._waiting or self._log.read(PIECE_BYTES)
+                packed = self._waiting or self._log.read(PACKED_BYTES)
                 self._waiting = b""
                 if not packed:
                     if not self._unpacker.eof:

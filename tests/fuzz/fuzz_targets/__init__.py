@@ -21,7 +21,7 @@ MODELS = (
 )
 OTHERS = (
     *"python_code plan plan_schema trace measurement calibrations searches settings".split(),
-    *"log devices prices events requests".split(),
+    *"log log_packed devices prices events requests".split(),
 )
 NAMES = (*MODELS, *OTHERS)
 
