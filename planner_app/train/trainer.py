@@ -112,6 +112,7 @@ class Trainer:
             raise PlanError("The model is not compiled: call model.compile(...) before it is trained.")
         if self._ready and (self._for_training or not training):
             return
+        self._check_shares()
         with self.strategy.scope():
             self._build(batch, training)
         self._undo = Undo(self.plan, self.model, self.strategy)
@@ -133,6 +134,7 @@ class Trainer:
         new = self.plan.descend()
         if new.precision != old.precision:
             lower_precision(self.model, str(new.precision))
+        self._check_shares()
         self._functions()
         gc.collect()
         note(
@@ -145,10 +147,16 @@ class Trainer:
     def _build(self, batch: Any, training: bool) -> None:
         if training:
             make_variables(self.model, batch)
-            if not self.model.optimizer.built:
-                self.model.optimizer.build(self.model.trainable_variables)
         elif not self.model.built:
             self.model(cut(batch[0] if isinstance(batch, tuple) else batch, 0, 1))
+
+    @property
+    def _in_shares(self) -> bool:
+        return self.plan.accumulate > 1 or self._spread.replicas > 1
+
+    def _check_shares(self) -> None:
+        if self._in_shares:
+            check_shareable(self.model)
 
     def _functions(self) -> None:
         """What trains on the current rung."""
@@ -157,8 +165,7 @@ class Trainer:
         if self._sums is not None:
             self._sums.clear()
             self._undo.keep_sums(self._sums.sums)
-        if self.plan.accumulate > 1 or self._spread.replicas > 1:
-            check_shareable(self.model)
+        if self._in_shares:
             self._loss.find()
             self._loss.say_limits(self.plan.per_gpu_batch, self.plan.global_batch, self._spread.replicas)
         self._batches = WholeBatches(

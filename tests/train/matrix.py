@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from quick_imports import import_quickly
+
 from planner_app.train import load_plan
 
 SAMPLES, BATCH, EPOCHS = 41, 16, 3  # the last batch has 9: ragged in steps, on devices and on hosts, one without any
@@ -279,4 +281,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    import_quickly()
     main()

@@ -44,6 +44,7 @@ def on_one(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "pieces": ("pieces", pieces | {"report": str(report)}),
         "rungs": ("rungs", {"path": written(folder, "rungs", 1, 2, 4, 8, 16, 32, batch=32)}),
         "limits": ("limits", {"path": written(folder, "limits", 2, batch=16)}),
+        "adversarial": ("adversarial", {"path": written(folder, "adversarial", 1, 2, batch=16)}),
         "callbacks": ("callbacks", {}),
         "table": ("table", {"path": str(folder / "memory.csv")}),
     }
@@ -197,7 +198,15 @@ def test_that_what_accumulation_cannot_do_is_said_before_training(on_one):
     assert "The loss 'dice' compares samples with one another" in said
     assert "optimizers of its own (other)" in found["two optimizers"][0]
     assert "memory is stateful" in found["stateful"][0]
+    assert "samples of one have the shape (3, 1), of another (6, 1)" in found["lengths"][0]
     assert found["frozen"] == found["layer normalisation"] == found["dropout"] == []
+
+
+def test_that_a_model_with_optimizers_of_its_own_trains_as_by_keras(on_one):
+    found, keras = on_one["adversarial"]["plan"], on_one["adversarial"]["keras"]
+    assert found == keras
+    assert found["updates"] == 6
+    assert found["kept"]
 
 
 def test_that_a_checkpoint_keeps_what_callbacks_count(on_one):

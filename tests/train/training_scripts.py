@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from quick_imports import import_quickly
+
 from planner_app.train import PlanError, PlanWarning, TrainingPlan, load_plan
 
 FEATURES, TARGETS, WIDTH = 16, 3, 24
@@ -563,8 +565,9 @@ def script_limits(path: str) -> dict[str, list[str]]:
 
 
 def _refused(plan: TrainingPlan, x: Any, y: Any) -> dict[str, list[str]]:
-    """Models whose batches can't be trained in shares at all."""
+    """Models whose batches can't be trained in shares at all, and data that can't be joined to batches."""
     import keras
+    import tensorflow as tf
 
     class TwoOptimizers(keras.Model):
         def __init__(self) -> None:
@@ -593,7 +596,62 @@ def _refused(plan: TrainingPlan, x: Any, y: Any) -> dict[str, list[str]]:
             found[name] = ["trained"]
         except PlanError as error:
             found[name] = [str(error)]
+    texts = tf.data.Dataset.range(20).map(lambda n: (tf.ones(1 + n % 8), 1.0)).padded_batch(3)
+    with plan.scope():
+        model = keras.Sequential([keras.Input((None, 1)), keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", **plan.compile_options())
+    try:
+        plan.fit(model, texts.map(lambda x, y: (x[..., None], y)), verbose=0)
+        found["lengths"] = ["trained"]
+    except PlanError as error:
+        found["lengths"] = [str(error)]
     return found
+
+
+def script_adversarial(path: str) -> dict[str, Any]:
+    """A model that has no call, and optimizers of its own: by a plan and by Keras, and what would be put back."""
+    import keras
+    import tensorflow as tf
+
+    from planner_app.train.building import updates_of
+    from planner_app.train.recover.state import all_state
+
+    class Adversarial(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.makes, self.judges = keras.layers.Dense(FEATURES), keras.layers.Dense(1)
+            self.makers, self.judging = keras.optimizers.SGD(0.1, momentum=0.9), keras.optimizers.Adam(0.01)
+
+        def train_step(self, x: Any) -> Any:
+            def judged() -> Any:
+                return tf.reduce_mean(tf.nn.softplus(-self.judges(x)) + tf.nn.softplus(self.judges(self.makes(x))))
+
+            with tf.GradientTape() as tape:
+                loss = judged()
+            weights = self.judges.trainable_weights
+            self.judging.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+            with tf.GradientTape() as tape:
+                fooled = -judged()
+            weights = self.makes.trainable_weights
+            self.makers.apply_gradients(zip(tape.gradient(fooled, weights), weights, strict=True))
+            return {"loss": loss}
+
+    plan = load_plan(path)
+    x, _ = data(40)
+    answer = {}
+    for name in ("plan", "keras"):
+        keras.utils.set_random_seed(3)
+        with plan.scope():
+            model = Adversarial()
+            model.compile()
+        if name == "plan":
+            plan.fit(model, x, epochs=2, shuffle=False, verbose=0)
+        else:
+            model.fit(x, batch_size=plan.global_batch, epochs=2, shuffle=False, verbose=0)
+        momentum = {id(each.value) for each in model.makers.variables}
+        kept = {id(each) for parts in all_state(model.distribute_strategy, model) for each in parts}
+        answer[name] = {"weights": values(model.weights), "updates": updates_of(model), "kept": momentum <= kept}
+    return answer
 
 
 def _loss(case: str) -> dict[str, Any]:
@@ -621,5 +679,6 @@ def _total() -> Any:
 
 
 if __name__ == "__main__":
+    import_quickly()
     answer = globals()[f"script_{sys.argv[1]}"](**json.loads(sys.argv[2]))
     sys.stdout.write(f"ANSWER {json.dumps(answer)}\n")

@@ -16,6 +16,7 @@ from planner_app.errors import PlanError
 from planner_app.train.accumulate.gradients import Catcher
 from planner_app.train.accumulate.ledger import Ledger, Sums, installed, keeping
 from planner_app.train.accumulate.steps import forward, has_own_loss, has_own_step, without_effect
+from planner_app.train.building import own_optimizers
 from planner_app.train.data.shares import cut, size_of
 from planner_app.train.notes import note
 
@@ -141,16 +142,12 @@ def check_shareable(model: Any) -> None:
             f"{', '.join(stateful[:3])} is stateful: it carries what it has seen from one batch to the next, sample by "
             f"sample, which shares of a batch would mix up. {ONE_SHARE}"
         )
-    own = [name for name, value in vars(model).items() if _is_other_optimizer(model, value)]
-    if own and has_own_step(model):
+    own = list(own_optimizers(model))
+    if own:
         raise PlanError(
             f"{type(model).__name__} has its own train_step and optimizers of its own ({', '.join(own[:3])}): the "
             f"updates of shares can't be put together to those of a batch. {ONE_SHARE}"
         )
-
-
-def _is_other_optimizer(model: Any, value: Any) -> bool:
-    return isinstance(value, keras.optimizers.Optimizer) and value is not getattr(model, "optimizer", None)
 
 
 def normalisations(model: Any) -> list[str]:

@@ -5,6 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from planner_app.errors import PlanError
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -80,4 +82,19 @@ def _cut(part: Any, start: int, stop: int) -> Any:
 def _join(*parts: Any) -> Any:
     if parts[0] is None:
         return None
+    if isinstance(parts[0], tf.Tensor):
+        _check_alike([tuple(part.shape[1:]) for part in parts])
     return tf.sparse.concat(0, parts) if isinstance(parts[0], tf.SparseTensor) else tf.concat(parts, 0)
+
+
+def _check_alike(shapes: list[tuple[int, ...]]) -> None:
+    """
+    Raises:
+        PlanError: Samples differ from batch to batch, as texts do that are padded to the longest of their batch.
+    """
+    other = next((shape for shape in shapes if shape != shapes[0]), None)
+    if other is not None:
+        raise PlanError(
+            f"The data's batches can't be joined to the plan's: samples of one have the shape {shapes[0]}, of another "
+            f"{other}. Batch the data by plan.global_batch, or pad all samples to one shape."
+        )

@@ -7,6 +7,7 @@ from typing import Any
 
 from planner_app.core.estimate.breakdown import Term as Planned
 from planner_app.core.measure.measurement import Step
+from planner_app.train.building import optimizers_of
 from planner_app.units import format_bytes
 
 BETWEEN = "kept between steps"
@@ -45,7 +46,7 @@ def compared(
     """
     weights = _bytes(model.variables) * replicas
     sums = _bytes(model.trainable_variables) if accumulates else 0
-    optimizer = (_bytes(model.optimizer.variables) + sums) * replicas
+    optimizer = (_bytes([each for one in optimizers_of(model) for each in one.variables]) + sums) * replicas
     between = int(median(max(each.after_bytes for each in step.memory) for step in steps))
     known = weights + optimizer
     lasting = {

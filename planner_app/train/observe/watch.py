@@ -19,6 +19,7 @@ from planner_app.core.plan.plan import DeviceKind
 from planner_app.errors import PlanError, PlannerError
 from planner_app.files.kept.measurements import write_measurement
 from planner_app.files.run_folder import MEASUREMENT
+from planner_app.train.building import updates_of
 from planner_app.train.notes import note
 from planner_app.train.observe.outputs import CsvOutput, Line, Output, Planned, TensorBoardOutput
 from planner_app.train.observe.terms import Term, compared
@@ -154,7 +155,7 @@ class Watch(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _write(self, peak: int, current: int) -> None:
         if self._outputs:
-            update = int(self.model.optimizer.iterations.numpy())  # a run that goes on counts on
+            update = updates_of(self.model)  # a run that goes on counts on
             seconds = time.monotonic() - self._begun
             line = Line(update, self._epoch, self._plan.rung, peak, current, self._planned, seconds)
             for output in self._outputs:

@@ -18,6 +18,7 @@ import numpy as np
 from planner_app.errors import PlanError
 from planner_app.files.run_folder import STATE
 from planner_app.files.writing import keep, reason
+from planner_app.train.building import updates_of
 from planner_app.train.notes import note
 from planner_app.train.recover.callbacks import CALLBACK, counts, kept_weights, restore_counts
 from planner_app.train.recover.run import Checkpoint, ChildRun, checkpoints
@@ -159,7 +160,7 @@ class SupervisedBackup(Backup):
         keep(self._run.folder / STATE, json.dumps(said).encode())
 
     def _updates(self) -> dict[str, int]:
-        return {"updates": int(self._model.optimizer.iterations.numpy())}
+        return {"updates": updates_of(self._model)}
 
     @property
     def _history(self) -> Any:

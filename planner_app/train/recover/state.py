@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from planner_app.files.host import available_bytes
+from planner_app.train.building import optimizers_of
 
 SMALL_BYTES = 1 << 20  # statistics and seeds are vectors; a larger variable that is not trained is a frozen weight
 SHARE_OF_HOST = 0.25  # of what is free may a copy of all variables take
@@ -41,8 +42,8 @@ def metrics_state(strategy: Any, model: Any) -> list[Any]:
 def all_state(strategy: Any, model: Any) -> list[list[Any]]:
     """Every variable as the list of its replicas on this host, where they are all the same; else each by itself."""
     found = []
-    optimizer = model.optimizer.variables if getattr(model, "optimizer", None) is not None else ()
-    for variable in _unique([*model.variables, *optimizer, *model.metrics_variables]):
+    optimizers = [variable for each in optimizers_of(model) for variable in each.variables]
+    for variable in _unique([*model.variables, *optimizers, *model.metrics_variables]):
         parts = list(strategy.experimental_local_results(variable))
         own = getattr(variable, "synchronization", None) is tf.VariableSynchronization.ON_READ
         found += [[part] for part in parts] if own else [parts]

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from planner_app.errors import PlanError
+from planner_app.train.building import optimizers_of
 from planner_app.train.data.shares import size_of
 from planner_app.train.recover.state import Copied, Held, all_state, metrics_state, parts_of, small_state
 
@@ -65,10 +66,11 @@ class Undo:
             return [batch]
         if not self._copied.possible:
             raise PlanError(_lost(reason, "the host had no room for a copy of the weights", self._plan.rung))
-        rate = _rate(self._model.optimizer)
+        rates = [(each, _rate(each)) for each in optimizers_of(self._model)]
         again = self._copied.restore()
-        if rate is not None:  # a callback may have changed it since the copy
-            self._model.optimizer.learning_rate = rate
+        for optimizer, rate in rates:
+            if rate is not None:  # a callback may have changed it since the copy
+                optimizer.learning_rate = rate
         return again
 
     def begin_epoch(self) -> None:
