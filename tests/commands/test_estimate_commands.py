@@ -188,7 +188,7 @@ def test_that_help_says_what_there_is(command, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--batch", "3", "--gpus", "4"), "A batch of 3 can't feed 4 GPUs in 1 steps: use at least 4."),
+        (("--batch", "3", "--gpus", "4"), "A batch of 3 can't feed 4 GPUs: use at least 4."),
         (("--batch", "8", "--device", "Voodoo 2"), "Voodoo 2"),
         (("--batch", "8", "--optimizer", "adamm"), '"adamm" is not an optimizer of Keras'),
         (("--batch", "8", "--optimizer", "sgd:momentum"), '"momentum" in optimizer "sgd:momentum" is not an option'),

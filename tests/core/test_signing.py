@@ -9,6 +9,7 @@ from offers import an_hour
 from test_buying import CARD, MARKET, TODAY, option
 
 from planner_app.core.buying.run import Run, propose
+from planner_app.core.hardware.device import Price
 from planner_app.core.hardware.option import ShopRequest
 from planner_app.core.model.setup import Setup
 from planner_app.reports.signing.canvas import width, wrapped
@@ -52,13 +53,16 @@ def test_that_risks_and_sources_are_named():
     assert "X1 for rent: $10.00 an hour of the machine, Cloud, big, here, 2026-11-01" in found.sources
 
 
-def test_that_an_answer_without_a_price_to_buy_names_the_cheapest_purchase():
+def test_that_an_answer_without_a_price_to_buy_names_the_purchase_that_pays_first():
     # 3 dollars an hour for 10 hours a run, against 4,000 dollars and 1.50 of energy a run: from run 141 on
     free = replace(CARD, name="NVIDIA Free", market_prices=(), cloud_prices=(an_hour(3.0),))
-    found = page("m", REQUEST, HUNDRED, propose([option(), option(free)], HUNDRED, MARKET, TODAY), TODAY)
+    cheap = replace(CARD, name="NVIDIA Cheap", market_prices=(Price(10.0, "shop", "2026-11-01"),), cloud_prices=())
+    tight = replace(option(cheap), limit_bytes=option().level.high_bytes - 1)
+    slow = option(cheap, speed=10.0)  # 15 dollars of energy a run: from run 201 on
+    found = page("m", REQUEST, HUNDRED, propose([option(), tight, slow, option(free)], HUNDRED, MARKET, TODAY), TODAY)
     assert found.answer.startswith("Rent 1 x Free: $3,000 for 100 runs")
     assert "All 100 runs on one machine, one after the other: 41.7 days" in found.grounds
-    expected = "No price to buy it is known. Buying 1 x X1, the cheapest that is known, pays from run 140 on"
+    expected = "No price to buy it is known. Of what has one, 1 x X1 pays first: from run 140 on"
     assert expected in found.grounds
     assert any("storage" in risk for risk in found.risks)
 

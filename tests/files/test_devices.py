@@ -186,12 +186,12 @@ def test_that_tflops_are_dense_and_of_the_precision_named():
     assert OWN.find("H100 SXM5 80GB").tflops.bfloat16 == 989  # 1979 is with sparsity
 
 
-def test_that_an_unknown_price_is_none_and_never_nothing():
+def test_that_a_price_has_a_source_and_a_date_and_an_unknown_one_is_none_and_never_nothing():
     for device in OWN.devices:
         prices = [
             price for price in (device.launch_price, *device.market_prices, *device.cloud_prices) if price is not None
         ]
-        assert all(price.usd > 0 and price.source for price in prices)
+        assert all(price.usd > 0 and price.source and price.date for price in prices)
     assert OWN.find("H200 NVL").cloud_prices == ()
 
 

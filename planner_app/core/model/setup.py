@@ -170,6 +170,10 @@ class StepSetup:
         return _capability(self.target)
 
 
+def _in_steps(accumulate: int) -> str:
+    return f" in {accumulate} steps" if accumulate > 1 else ""
+
+
 def _capability(target: str) -> float:
     return float(target.partition(":")[2] or 0)
 
@@ -226,13 +230,13 @@ class Setup:
             raise SetupError(f'"{self.quantize}" is not a way to quantise: expected one of {", ".join(QUANTIZATIONS)}.')
         if self.batch < self.shares:
             raise SetupError(
-                f"A batch of {self.batch} can't feed {self.replicas} GPUs in {self.accumulate} steps: "
+                f"A batch of {self.batch} can't feed {self.replicas} GPUs{_in_steps(self.accumulate)}: "
                 f"use at least {self.shares}."
             )
         if self.backend is Backend.JAX and self.batch % self.shares:
             raise SetupError(
                 f"A batch of {self.batch} can't be shared out evenly, as Keras does it on JAX: use a multiple of "
-                f"{self.shares}, for {self.replicas} shares of the batch in {self.accumulate} steps."
+                f"{self.shares}, for {self.replicas} shares of the batch{_in_steps(self.accumulate)}."
             )
 
     def _arrange(self) -> None:

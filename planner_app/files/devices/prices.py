@@ -186,7 +186,7 @@ def _dollars(row: Mapping[str, str], column: str) -> tuple[float, str, float | N
         rate = _amount(row["rate"], small=True)
     except DeviceError:
         raise DeviceError(f"{row['rate']!r:.60} is not a rate: expected a positive number such as 1.09") from None
-    return amount * rate, currency, amount
+    return round(amount * rate, 2), currency, amount
 
 
 def _bare(text: str, currency: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from math import inf
 
 from planner_app import __version__
 from planner_app.core.buying.run import DAY, InTime, Proposal, Run, ranked, safe
@@ -60,7 +61,7 @@ def page(
     """`nearest` says why the device that comes nearest to fitting does not fit."""
     chosen, others = choose(proposals, sure=request.sure)
     shown = [each for each in (chosen, *others) if each is not None]
-    bought = cheapest_to_buy(ranked(proposals, sure=request.sure))
+    bought = first_to_pay(chosen, ranked(proposals, sure=request.sure)) if chosen else None
     return Page(
         title=f"Hardware to train {model}",
         made=f"{today.isoformat()}, by plimsoll {__version__}. Estimates: nothing was run.",
@@ -87,7 +88,7 @@ def choose(proposals: Sequence[Proposal], *, sure: bool = False) -> tuple[Propos
     others: list[Proposal] = []
     priced = [each for each in good if each.usd is not None]
     fastest = min(priced, key=lambda each: each.seconds, default=chosen)
-    to_buy = cheapest_to_buy(good)
+    to_buy = first_to_pay(chosen, good)
     for each in (*good[:1], *([to_buy] if to_buy else []), fastest, *priced, *good):
         if each.option.device.name not in kinds and len(others) < ALTERNATIVES:
             kinds.add(each.option.device.name)
@@ -95,10 +96,12 @@ def choose(proposals: Sequence[Proposal], *, sure: bool = False) -> tuple[Propos
     return chosen, others
 
 
-def cheapest_to_buy(proposals: Sequence[Proposal]) -> Proposal | None:
-    return min(
-        (each for each in proposals if each.buy_usd is not None), key=lambda each: each.buy_usd or 0.0, default=None
-    )
+def first_to_pay(chosen: Proposal, proposals: Sequence[Proposal]) -> Proposal | None:
+    """What to buy instead of renting the answer: of what needs no luck, what pays first; else the cheapest."""
+    if chosen.buy_usd is not None:
+        return chosen
+    priced = [each for each in proposals if each.buy_usd is not None]
+    return min(priced, key=lambda each: (not safe(each), _even(chosen, each) or inf, each.buy_usd or 0.0), default=None)
 
 
 def called(of: Proposal) -> str:
@@ -149,7 +152,7 @@ def _runs(run: Run) -> str:
 
 
 def _grounds(of: Proposal, bought: Proposal | None) -> Iterator[str]:
-    """`bought` is the cheapest to buy of all."""
+    """`bought` is what to buy instead of renting it."""
     option, speed, run = of.option, of.option.speed, of.run
     limit, peak = format_bytes(option.limit_bytes), format_bytes(option.level.peak_bytes)
     band = f"{format_bytes(option.level.low_bytes)} to {format_bytes(option.level.high_bytes)}"
@@ -175,8 +178,10 @@ def _grounds(of: Proposal, bought: Proposal | None) -> Iterator[str]:
             yield f"Buying pays {_from_run(of.even_after)}"
     elif bought is not None and of.rent is not None:
         even = _even(of, bought)
-        pays = "never pays" if even is None else f"pays {_from_run(even)}"
-        yield f"No price to buy it is known. Buying {called(bought)}, the cheapest that is known, {pays}"
+        if even is None:
+            yield "No price to buy it is known, and nothing that has one ever pays"
+        else:
+            yield f"No price to buy it is known. Of what has one, {called(bought)} pays first: {_from_run(even)}"
 
 
 def _from_run(even: float) -> str:
@@ -252,9 +257,7 @@ def _unbeaten(proposals: Sequence[Proposal]) -> list[Proposal]:
 
 
 def _over_time(chosen: Proposal, bought: Proposal | None, run: Run) -> list[Shape]:
-    """Renting the answer against buying it or, where it has no price to buy, the cheapest that has one."""
-    if chosen.buy_usd is not None:
-        bought = chosen
+    """Renting the answer against buying it or, where it has no price to buy, what pays first of what has one."""
     even = _even(chosen, bought)
     most = max(run.runs, 2 * (even or 1) if even is not None and even < 20 * run.runs else run.runs, 2)
     series = []
