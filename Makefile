@@ -7,8 +7,9 @@ PACKAGERS := $(VENV)/.packagers
 DEMO := planner_app/data/demo.keras
 WRITTEN := build/demo
 
-# What the caller's shell says about another Python is not meant for this one.
-unexport PYTHONPATH PYTHONHOME
+# What the caller's shell says about another Python is not meant for this one, and compiling every test anew for each
+# process that runs them takes as long as some of them.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help

@@ -8,10 +8,13 @@ import sys
 import warnings
 from pathlib import Path
 
-import keras
-import tf_keras
-from custom_classes import Scale, Shift, Tower, my_loss
-from keras import layers
+from planner_app.worker.importing import quickly
+
+with quickly():
+    import keras
+    import tf_keras
+    from custom_classes import Scale, Shift, Tower, my_loss
+    from keras import layers
 
 folder = Path(sys.argv[1])
 counts: dict[str, int] = {}

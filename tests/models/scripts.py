@@ -8,7 +8,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 TOOLS = HERE.parent / "tools"
 ROOT = HERE.parent.parent
-QUIET = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT)}
+QUIET = {
+    **os.environ,
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "KERAS_BACKEND": "tensorflow",
+    "PYTHONPATH": str(ROOT),
+}
 
 
 def run_script(script: Path, *arguments: str) -> str:
