@@ -197,7 +197,7 @@ def test_that_a_name_that_is_not_utf8_gets_a_sentence(ask):
 def test_that_asking_imports_neither_tensorflow_nor_the_worker():
     code = (
         "import sys, planner_app.jobs.job, planner_app.jobs.warm\n"
-        "heavy = {'tensorflow', 'keras', 'h5py', 'numpy', 'planner_app.worker'} & set(sys.modules)\n"
+        "heavy = {'tensorflow', 'jax', 'keras', 'h5py', 'numpy', 'planner_app.worker'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -56,17 +56,17 @@ def _fitted(name, rank, case):
 
 
 def _adapt(model, rank):
-    """Low-rank adapters on queries and values, everything else frozen, as a user does it."""
+    """Low-rank adapters on queries and values, on all layers where there are none; everything else frozen, as a user
+    does it."""
     layers = [layer for layer in model._flatten_layers(include_self=False) if hasattr(layer, "enable_lora")]
-    chosen = [layer for layer in layers if "query" in layer.name or "value" in layer.name]
-    chosen = [layer for layer in chosen if not isinstance(layer, keras.Model)]
+    layers = [layer for layer in layers if not isinstance(layer, keras.Model)]
+    chosen = [layer for layer in layers if "query" in layer.name or "value" in layer.name] or layers
     for layer in model._flatten_layers(include_self=False):
         layer.trainable = False
     for layer in chosen:
         layer.trainable = True
         layer.enable_lora(rank)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer="adam", loss=loss)
+    model.compile_from_config(model.get_compile_config())
 
 
 def _batch(model):

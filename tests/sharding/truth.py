@@ -26,8 +26,8 @@ MESHES = (Mesh(1, 4), Mesh(2, 2), Mesh(4, 1))
 LORA_RANK = 4
 SECONDS = 600
 CASES = (
-    ("dense", 0), ("convolutional", 0), ("transformer", 0), ("transformer", LORA_RANK), ("gemma", 0),
-    ("gemma", LORA_RANK), ("llama", 0), ("llama", LORA_RANK),
+    ("dense", 0), ("dense", LORA_RANK), ("convolutional", 0), ("convolutional", LORA_RANK), ("transformer", 0),
+    ("transformer", LORA_RANK), ("gemma", 0), ("gemma", LORA_RANK), ("llama", 0), ("llama", LORA_RANK),
 )  # fmt: skip
 TEXT = (("token_ids", (16,)), ("padding_mask", (16,)))
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HEAVY = ("tensorflow", "keras", "numpy", "PySide6", "rich", "pynvml", "platformdirs")
+HEAVY = ("tensorflow", "jax", "keras", "numpy", "PySide6", "rich", "pynvml", "platformdirs")
 MODULES = 180
 
 
