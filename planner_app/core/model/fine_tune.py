@@ -13,6 +13,7 @@ from planner_app.core.model.setup import QUANTIZATIONS, parse_lora
 from planner_app.errors import SetupError
 from planner_app.foreign_text import for_line
 
+ADAPTABLE = "Dense, EinsumDense, Embedding and convolutions"
 ATTENTION = ("*query*", "*value*")  # what is adapted of a transformer where nobody says: as KerasHub and others do it
 
 
@@ -79,10 +80,10 @@ def _adapt(model: Any, rank: int, pattern: str) -> None:
     chosen = [layer for layer in able if _matches(layer, pattern)] if pattern else _usual(able)
     if not chosen:
         raise SetupError(
-            f'No layer that LoRA knows is called "{pattern}": Dense, EinsumDense and Embedding can be adapted, and '
+            f'No layer that LoRA knows is called "{pattern}": {ADAPTABLE} can be adapted, and '
             "`plimsoll describe` lists the layers of this model."
             if pattern
-            else "The model has no layer that LoRA knows: Dense, EinsumDense and Embedding can be adapted."
+            else f"The model has no layer that LoRA knows: {ADAPTABLE} can be adapted."
         )
     for layer in model._flatten_layers(include_self=False):
         layer.trainable = False
