@@ -133,6 +133,11 @@ def test_that_an_end_is_understood(code, words, by_kernel, end):
     assert death_of(code, words, by_kernel).end is end
 
 
+def test_that_an_abort_is_not_explained_by_whatever_was_said_last():
+    assert "Check failed: no memory)" in death_of(-6, "F0000 x.cc:5] Check failed: no memory", False).sentence
+    assert "aborted (SIGABRT)" in death_of(-6, "E0000 cuda_platform.cc:52] failed call to cuInit", False).sentence
+
+
 def test_that_a_folder_has_one_supervisor(tmp_path, runs_of):
     text = (
         "import sys; from planner_app.train import supervise\n"

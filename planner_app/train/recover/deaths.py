@@ -18,6 +18,7 @@ DEVICE = re.compile(
     r"|fallen off the bus|Xid"
 )
 PEER = re.compile(r"UnavailableError|Connection (?:reset|refused)|failed to connect|worker .* (?:restarted|preempted)")
+CHECK = re.compile("Check failed")
 TRACEBACK = "Traceback (most recent call last):"
 FROM_ANOTHER = ("another exception occurred:", "direct cause of the following exception:")  # of two tracebacks
 NATIVE = re.compile(r"^(?:tensorflow|jaxlib)\.[\w.]+: ", re.MULTILINE)  # it may have logged more than it raises
@@ -68,7 +69,8 @@ def death_of(returncode: int, last_words: str, by_kernel: bool) -> Death:
     if MEMORY.search(last_words):
         return Death(End.MEMORY, code, f"memory ran out ({said or name})")
     if returncode == -signal.SIGABRT:
-        return Death(End.MEMORY, code, f"TensorFlow aborted ({said or name}), as it does when XLA has no memory")
+        why = said if CHECK.search(said) else name  # any other last line says nothing of the end
+        return Death(End.MEMORY, code, f"it aborted ({why}), as TensorFlow does when XLA has no memory")
     if DEVICE.search(last_words):
         return Death(End.DEVICE, code, f"the device was lost ({said})")
     if returncode == -signal.SIGINT:  # Ctrl-C, or a KeyboardInterrupt of the script: somebody wants it to end
@@ -119,7 +121,7 @@ def _signal(returncode: int) -> str:
 def _words(text: str) -> str:
     """The line that says most: about memory, a failed check, or the last one."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    for pattern in (MEMORY, re.compile("Check failed"), DEVICE):
+    for pattern in (MEMORY, CHECK, DEVICE):
         found = [line for line in lines if pattern.search(line)]
         if found:
             match = pattern.search(found[-1])
