@@ -180,14 +180,19 @@ def charted(truth: Callable[[int], float]) -> list[int]:
 
 def test_that_a_break_of_the_line_is_compiled_before_batches_further_down():
     """At 1,024 and three octaves below the compiler is of two minds, by a quarter: where it changes comes before 32."""
-    assert charted(lambda batch: 2.0 * batch if batch > 300 else 2.5 * batch) == [1024, 128, 512, 256, 32]
+    assert charted(lambda batch: 2.0 * batch if batch > 300 else 2.5 * batch) == [1024, 128, 512, 256, 32, 384]
+
+
+def test_that_a_break_between_powers_of_two_is_halved():
+    """From 600 on a tenth less."""
+    assert charted(lambda batch: (1.8 if batch > 600 else 2.0) * batch) == [1024, 128, 512, 256, 32, 768]
 
 
 def test_that_anchors_that_disagree_a_little_get_one_between_them():
     """5 % are no reason for a wide band, but as much as the line would be off. Where all agree, only the half of the
     largest is asked for as well."""
     assert charted(lambda batch: 2.0 * batch) == [1024, 128, 32, 512]
-    assert charted(lambda batch: 2.0 * batch if batch > 300 else 2.1 * batch) == [1024, 128, 32, 512, 256]
+    assert charted(lambda batch: 2.0 * batch if batch > 300 else 2.1 * batch) == [1024, 128, 32, 512, 256, 384]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ SURE_ENOUGH = 0.125  # the width of a band, as a share of the figure, that is no
 EVEN = 0.04  # shares of the model that differ by less are taken for one: the line may be off by as much
 LONGEST_PIECE = 4  # times the batch at its beginning
 FURTHEST_OCTAVES = 3.0  # from what was compiled to what is compiled next: a batch of one tells nothing of a thousand
-SMALLEST_SHARE = 0.02  # of the chart's height: what is lower than this nobody can tell apart there
+SMALLEST_SHARE = 0.05  # of the chart's height: what is lower than this can hardly be told apart there
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ def next_for_largest(line: Line, model: ModelLevel, capacity_bytes: int) -> int 
 
 
 def next_for_chart(line: Line, model: ModelLevel, top_bytes: int, most: int = MOST_FOR_CHART) -> int | None:
-    """Of the powers of two up to `top_bytes` the one that would tell most; None once the line is sure enough.
+    """The batch that would tell most, of the powers of two up to `top_bytes`; None once the line is sure enough.
 
     The largest comes first: that is where capacities lie. Then breaks between compiled batches, where they are highest
-    on the chart, and only then batches further away.
+    on the chart, and only then batches further away. A break between neighbouring powers of two is halved at last.
     """
     if len(line.anchors) >= most:
         return None
@@ -98,12 +98,18 @@ def _inside_last_piece(line: Line) -> int | None:
 
 
 def _inside_uneven_piece(line: Line, model: ModelLevel, batches: Iterable[int]) -> int | None:
-    """The largest batch between two anchors that don't agree on how far off the model is: it changes between them."""
+    """A batch between two anchors that don't agree on how far off the model is: somewhere there the line breaks.
+
+    The largest of `batches` there, the middle where there is none; of the pieces the one with the most bytes in doubt.
+    """
     shares = [(each.batch, share_of(each, model)) for each in line.anchors]
-    uneven = [
-        (low, high) for (low, one), (high, other) in pairwise(shares) if abs(one - other) > EVEN * max(one, other)
-    ]
-    return max((batch for batch in batches if any(low < batch < high for low, high in uneven)), default=None)
+    uneven: list[tuple[float, int]] = []
+    for (low, one), (high, other) in pairwise(shares):
+        apart = abs(one - other)
+        if apart > EVEN * max(one, other) and high - low > 1:
+            inside = max((batch for batch in batches if low < batch < high), default=(low + high) // 2)
+            uneven.append((apart * model(inside).peak_bytes, inside))
+    return max(uneven)[1] if uneven else None
 
 
 def is_open(level: Level, capacity_bytes: int) -> bool:
