@@ -142,6 +142,17 @@ def test_that_four_compilations_are_enough_for_most():
     assert max(counts) <= 12
 
 
+@pytest.mark.parametrize("last", [4095, 4096])
+def test_that_a_jump_beside_a_power_of_two_is_found_there(last: int):
+    """A seventh more above 4,095 or 4,096 samples: halving what lies between would take ten compilations."""
+    line, capacity = Line(), HELD + 8500 * MIB
+    while (batch := next_for_largest(line, model(1.8), capacity)) is not None:
+        line = ask(line, lambda batch: (2.0 if batch <= last else 2.3) * batch, batch)
+    found = settled(line, capacity)
+    assert (found.batch, found.above) == (last, last + 1)
+    assert len(line.anchors) <= 6
+
+
 def test_that_nothing_fits_where_one_sample_does_not():
     line = Line()
     while (batch := next_for_largest(line, model(2.0), 50 * MIB)) is not None:

@@ -54,7 +54,7 @@ def next_for_largest(line: Line, model: ModelLevel, capacity_bytes: int) -> int 
         return None
     lowest, highest = known.batch + 1, (known.above or FURTHEST_BATCH + 1) - 1
     if _jumps(line, known, capacity_bytes):
-        return (lowest + highest) // 2
+        return _likely_break(lowest, highest)
     guess = largest_on(line, model, capacity_bytes, known.batch, highest)
     return min(max(guess, lowest), highest)
 
@@ -152,6 +152,19 @@ def _jumps(line: Line, known: Settled, capacity_bytes: int) -> bool:
     fits_on = len(below) == 2 and _drawn_on(below[0], below[1], known.above) <= capacity_bytes
     exceeds_on = len(beyond) == 2 and _drawn_on(beyond[0], beyond[1], known.batch) > capacity_bytes
     return fits_on or exceeds_on
+
+
+def _likely_break(lowest: int, highest: int) -> int:
+    """A power of two, then the batch beside it: where XLA decides by a size, as by the 4096 rows that one kernel adds
+    up (reduction_utils.cc), that is what it compares with. In between, the middle."""
+    power = 1 << (highest.bit_length() - 1)
+    if lowest <= power:
+        return power
+    return lowest if _is_power(lowest - 1) else highest if _is_power(highest + 1) else (lowest + highest) // 2
+
+
+def _is_power(batch: int) -> bool:
+    return batch & (batch - 1) == 0
 
 
 def _drawn_on(one: Anchor, other: Anchor, batch: int) -> float:
