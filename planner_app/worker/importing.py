@@ -14,6 +14,10 @@ from types import ModuleType
 
 UNUSED = ("jax", "pandas", "scipy", "IPython")
 
+# A model and its trace are hundreds of thousands of objects that stay: looking through them for garbage took a tenth of
+# a trace's time, and a quarter of the time in which a large model is described.
+OBJECTS_BETWEEN_COLLECTIONS = 200_000
+
 
 @contextmanager
 def quickly() -> Iterator[None]:
@@ -31,3 +35,11 @@ def quickly() -> Iterator[None]:
                 del modules[name]
         if collecting:
             gc.enable()
+
+
+def collect_seldom() -> None:
+    """What importing TensorFlow has made stays for good; of a model that another one replaces, everything goes. Not
+    where training is measured: there garbage is to stay as long as it does in a script."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 20, 20)

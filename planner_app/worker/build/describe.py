@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from planner_app.core.model.description import ModelDescription
 from planner_app.jobs import protocol
-from planner_app.worker.importing import quickly
+from planner_app.worker.importing import collect_seldom, quickly
 
 Report = Callable[[int, int, str], None]
 
@@ -15,6 +15,7 @@ def describe(request: protocol.Describe, report: Report) -> ModelDescription:
         from planner_app.worker.build.description import description_of
         from planner_app.worker.build.rebuild import rebuilt
 
+    collect_seldom()
     report(1, 3, "rebuilding the model")
     made = rebuilt(request.model, sizes=request.sizes or None)
     report(2, 3, "describing the layers")

@@ -14,7 +14,7 @@ from planner_app.core.model.setup import Backend, Jit
 from planner_app.errors import ModelError, SetupError
 from planner_app.jobs import protocol
 from planner_app.worker.compile.compiler import check_installed, versions
-from planner_app.worker.importing import quickly
+from planner_app.worker.importing import collect_seldom, quickly
 
 Report = Callable[[int, int, str], None]
 
@@ -40,6 +40,7 @@ def lower(request: protocol.Lower, report: Report) -> Program:
         from planner_app.worker.graph.attribution import Attribution
         from planner_app.worker.training.step import as_run, build, trace_step
 
+    collect_seldom()
     report(1, 4, "rebuilding the model")
     made = build(request.model, request.setup)
     warnings = _recurrent(made, as_run, request)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
@@ -13,12 +12,9 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Backend, StepSetup
 from planner_app.core.model.trace import StepTrace
 from planner_app.jobs import protocol
-from planner_app.worker.importing import quickly
+from planner_app.worker.importing import collect_seldom, quickly
 
 Report = Callable[[int, int, str], None]
-
-# A trace is hundreds of thousands of objects that stay: looking through them for garbage took a tenth of its time.
-OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def trace(request: protocol.Trace, report: Report) -> StepTrace:
@@ -32,7 +28,7 @@ def trace(request: protocol.Trace, report: Report) -> StepTrace:
         from planner_app.worker.training.shared_step import traced
         from planner_app.worker.training.step import as_run
 
-    _collect_seldom()
+    collect_seldom()
     identity = sha256(msgspec.json.encode(request.model)).digest()
     made = traced(request.model, request.setup, identity, report)
     setup, warnings = as_run(made.made, request.setup)
@@ -51,10 +47,3 @@ def _assumed_jit(model: CheckedModel, setup: StepSetup) -> tuple[str, ...]:
         "XLA, as in a script that calls compile on the GPU: the file says jit_compile=False, which is also what Keras "
         "saves on a machine without a GPU. Use --jit off if you train the loaded file without calling compile",
     )
-
-
-def _collect_seldom() -> None:
-    """What importing TensorFlow has made stays for good; of a model that another one replaces, everything goes."""
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
