@@ -91,6 +91,16 @@ def test_that_a_break_between_two_anchors_is_inside_the_band_wherever_it_lies():
             assert level.low_bytes <= HELD + share * 2 * batch * MIB <= level.high_bytes
 
 
+def test_that_what_was_packed_with_gaps_may_be_packed_without():
+    """A tenth of 200 MiB lies idle at 128: that much less, and a seventh of it in doubt, may be the truth beside it."""
+    tight = through((64, 100.0), (128, 200.0), (256, 400.0))
+    loose = tight.with_anchor(Anchor(128, replace(compiled(200 * MIB), peak_bytes=180 * MIB)))
+    for batch in (96, 192):
+        level, half = loose.level(batch, model(2.0, band=1.0)), 0.1 * BEYOND_DOUBT * batch / 128 * 200 * MIB
+        assert level.peak_bytes == tight.level(batch, model(2.0, band=1.0)).peak_bytes
+        assert level.peak_bytes - level.low_bytes == pytest.approx(half, abs=2)
+
+
 def test_that_distant_anchors_widen_the_band_no_further_than_the_estimates():
     wild = through((1, 500.0), (64, 128.0), (128, 256.0)).level(100, model(2.0, band=0.1))
     assert wild.high_bytes - wild.low_bytes <= 0.2 * 2 * 100 * MIB + 2

@@ -56,6 +56,15 @@ class Anchor:
         """Beside the temporary block: arguments, and results that don't lie in their memory."""
         return self.total_bytes - self.temp_bytes
 
+    @property
+    def gaps(self) -> float:
+        """The share of the temporary block that lies idle even when most of it is taken.
+
+        XLA puts the largest buffers in first (heap_simulator.cc), and how well the others go between them differs from
+        batch to batch: of a step that is packed with gaps here, the next batch may have none.
+        """
+        return max(1 - self.compiled.peak_bytes / self.temp_bytes, 0.0) if self.temp_bytes else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -97,8 +106,8 @@ class Line:
     def _between(self, batch: int, left: Anchor, right: Anchor, model: ModelLevel) -> Level:
         """The model's course from one anchor to the next, moved so that it meets both.
 
-        In doubt it is the straight line, the pieces on both sides drawn on into this one, or the model as far off as it
-        is at one of the anchors around.
+        In doubt it is the straight line, the pieces on both sides drawn on into this one, the model as far off as it is
+        at one of the anchors around, or what is left without an anchor's gaps.
         """
         held = _straight(batch, left, right, lambda each: each.held_bytes)
         moved = _straight(batch, left, right, lambda each: each.total_bytes - model(each.batch).peak_bytes)
@@ -111,7 +120,8 @@ class Line:
         apart, further = (
             [abs(temp - own * share_of(each, model)) for each in anchors] for anchors in ((left, right), around)
         )
-        beside = min(BEYOND_DOUBT * max(drawn + further), _half(model(batch)))
+        packed = [temp * each.gaps for each in (left, right)]
+        beside = min(BEYOND_DOUBT * max(drawn + further + packed), _half(model(batch)))
         half = max(AGREED * temp, BEYOND_DOUBT * max(apart), beside)
         return _level(held, temp, half, Source.LINE)
 
