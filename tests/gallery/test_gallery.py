@@ -68,8 +68,25 @@ def layer_named_after_what_is_imported():
     beside = [name for name in ("jax", "pandas", "scipy", "IPython") if name in sys.modules]
     return keras.Sequential([keras.Input((6,)), keras.layers.Dense(3, name="_".join(["alone", *beside]))])
 
+def batches_of_a_neighbour():
+    from neighbour import Batches
+    model = keras.Sequential([keras.layers.Dense(4)])
+    model.compile("sgd", "mse")
+    return model, Batches()
+
 def ragged():
     return model()[0], ({"words": tf.ragged.constant([[1.0], [2.0, 3.0]])}, numpy.zeros((2, 1)))
+"""
+
+NEIGHBOUR = """
+import keras, numpy
+
+class Batches(keras.utils.PyDataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, number):
+        return numpy.zeros((5, 7), "float32"), numpy.zeros((5, 4), "float32")
 """
 
 
@@ -164,6 +181,16 @@ def test_that_what_nobody_says_of_losses_and_targets_is_assumed(worker, tmp_path
     step = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
     trace = worker.run(Trace(model=check_model(f"{file}:{name}"), setup=step), StepTrace)
     assert trace.trained.assumed == assumed
+
+
+def test_that_a_model_is_built_on_batches_of_a_neighbour_for_any_batch_size(worker, tmp_path):
+    file = tmp_path / "open_sizes.py"
+    file.write_text(OPEN_SIZES)
+    (tmp_path / "neighbour.py").write_text(NEIGHBOUR)
+    setup = Setup(batch=BATCH, jit=Jit.OFF).step("cpu")
+    trace = worker.run(Trace(model=check_model(f"{file}:batches_of_a_neighbour"), setup=setup), StepTrace)
+    memory = Memory(trace, setup)
+    assert memory.point(2 * BATCH).live_bytes - memory.point(BATCH).live_bytes >= BATCH * (7 + 4) * 4
 
 
 @pytest.mark.parametrize("name", ["written_batch", "stateful_text"])

@@ -273,7 +273,10 @@ def _build_on(model: keras.Model, feed: Feed) -> None:
     structure = feed.specs(BUILT_WITH_BATCH)
     try:
         inputs, _, _ = keras.utils.unpack_x_y_sample_weight(structure)
-        output_shapes(lambda x: model(x), inputs)
+        if isinstance(model, keras.Sequential) and not keras.tree.is_nested(inputs):
+            model.build((None, *inputs.shape[1:]))  # called, it would take the batch size for a part of its shape
+        else:
+            output_shapes(lambda x: model(x), inputs)
     except FAILURES as error:
         if not (has_own_step(model) or model.built):
             raise ModelError(f"The model can't be called on the data: {line(error)}") from error

@@ -3,6 +3,8 @@
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -51,16 +53,26 @@ def load_module(path: Path) -> ModuleType:
         raise ModelError(f"{path.name!r} can't be imported: expected a Python file whose name ends in .py.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE_NAME] = module
-    sys.path.insert(0, str(path.parent.resolve()))  # so that the file finds its neighbours, as `python file.py` does
     try:
-        spec.loader.exec_module(module)
+        with _beside(path):
+            spec.loader.exec_module(module)
     except FileNotFoundError as error:
         raise ModelError(f"There is no file {str(path)!r}: name the Python file that holds the classes.") from error
     except (Exception, SystemExit) as error:
         raise _raised(path, "was imported", error) from error
-    finally:
-        sys.path.pop(0)
     return module
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[None]:
+    """The file finds its neighbours, as `python file.py` does."""
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # it may have tidied up by itself
+            sys.path.remove(folder)
 
 
 def custom_objects(module: ModuleType) -> dict[str, Any]:
@@ -95,7 +107,8 @@ def call_function(target: str) -> Any:
     if not callable(function):
         raise ModelError(f"{path.name!r} has no function {name!r}: name one that takes nothing and returns the model.")
     try:
-        return function()
+        with _beside(path):  # it may import them where it needs them
+            return function()
     except (Exception, SystemExit) as error:
         raise _raised(path, f"ran {name}()", error) from error
 
