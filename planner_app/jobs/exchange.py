@@ -6,11 +6,11 @@ import signal
 import threading
 from collections.abc import Generator
 
-from planner_app.jobs.footprint import MOST_ENTRIES
-from planner_app.jobs.own_time import Moment
 from planner_app.jobs.process import Child
 from planner_app.jobs.protocol import GIB, Failed, Finished, Limits, Progress, Started
 from planner_app.jobs.stream import AnyEvent, EventReader, Trouble
+from planner_app.jobs.usage.footprint import MOST_ENTRIES
+from planner_app.jobs.usage.own_time import Moment
 
 TICK_SECONDS = 0.05  # how often limits and cancellation are checked
 THREADS_PER_PROCESSOR = 16  # TensorFlow has several thread pools, each with one thread per processor

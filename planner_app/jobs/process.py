@@ -14,11 +14,11 @@ from planner_app.errors import WorkerError
 from planner_app.files.writing import reason
 from planner_app.jobs import launch
 from planner_app.jobs import workdir as scratch
-from planner_app.jobs.footprint import Footprint
-from planner_app.jobs.group_memory import GroupMemory
-from planner_app.jobs.own_time import OwnTime
 from planner_app.jobs.protocol import Limits
 from planner_app.jobs.stream import Tail
+from planner_app.jobs.usage.footprint import Footprint
+from planner_app.jobs.usage.group_memory import GroupMemory
+from planner_app.jobs.usage.own_time import OwnTime
 
 READ_BYTES = 1 << 18
 STEP_SECONDS = 0.01

@@ -20,8 +20,8 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 from fuzz_targets import target  # noqa: E402
 from fuzz_targets.common import READ, REFUSED  # noqa: E402
 
-from planner_app.jobs.group_memory import resident_bytes  # noqa: E402
 from planner_app.jobs.protocol import Inspect, Limits, Request  # noqa: E402
+from planner_app.jobs.usage.group_memory import resident_bytes  # noqa: E402
 
 AT = "input "
 

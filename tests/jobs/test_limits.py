@@ -9,8 +9,8 @@ from asking import COMMAND, Do, raw
 
 from planner_app.errors import Cancelled
 from planner_app.jobs.job import Job, result_of
-from planner_app.jobs.own_time import Moment, OwnTime
 from planner_app.jobs.protocol import GIB, MIB, Finished, Limits, Started
+from planner_app.jobs.usage.own_time import Moment, OwnTime
 
 
 def limits(seconds: float = 30, memory_bytes: int = GIB, silence_seconds: float | None = None, **others) -> Limits:

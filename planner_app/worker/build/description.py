@@ -12,7 +12,7 @@ import numpy as np
 from planner_app.core.model.description import CheckedModel, Layer, ModelDescription, TensorShape
 from planner_app.worker.build.inputs import Tensor, inputs_of, outputs_of
 from planner_app.worker.build.rebuild import Rebuilt
-from planner_app.worker.build.saved_weights import first_difference
+from planner_app.worker.build.saved.weights import first_difference
 from planner_app.worker.training.expected import has_own_step, loss_name, named_after_inputs, written_batch
 from planner_app.worker.training.feed import UNKNOWN as UNSAID
 from planner_app.worker.training.feed import given_feed

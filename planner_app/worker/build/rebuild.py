@@ -27,7 +27,7 @@ from planner_app.worker.build.long_models import built_once
 from planner_app.worker.build.packages import import_trusted, without_preprocessors
 from planner_app.worker.build.preprocessing import preprocessed, preprocessed_sizes
 from planner_app.worker.build.said import line
-from planner_app.worker.build.saved_values import not_loaded
+from planner_app.worker.build.saved.values import not_loaded
 from planner_app.worker.training.compiled import automatic_jit, compile_as_saved
 from planner_app.worker.training.expected import has_own_step, input_slots
 from planner_app.worker.training.feed import Feed, given_feed

@@ -21,7 +21,7 @@ from planner_app.core.measure.measurement import OutOfMemory, Run, Step
 from planner_app.core.model.setup import StepSetup
 from planner_app.errors import ModelError
 from planner_app.jobs import protocol
-from planner_app.jobs.group_memory import resident_bytes
+from planner_app.jobs.usage.group_memory import resident_bytes
 from planner_app.worker.jax.books import Devices, held, out_of_memory
 from planner_app.worker.measure.driver import DriverBooks
 

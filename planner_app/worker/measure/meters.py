@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from planner_app.core.measure.measurement import Step, StepMemory
-from planner_app.jobs.group_memory import resident_bytes
+from planner_app.jobs.usage.group_memory import resident_bytes
 from planner_app.worker.measure.devices import held_back_bytes
 from planner_app.worker.measure.driver import DriverBooks
 
