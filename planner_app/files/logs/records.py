@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-MOST_RECORD_BYTES = 16 << 20  # a line that is longer is no record
+MOST_RECORD_BYTES = 16 << 20  # a longer line is not a record
 MOST_PLACES = 100_000
 
 
@@ -70,7 +70,7 @@ def as_text(pieces: Iterable[bytes], begin: Callable[[str, int], None]) -> Itera
 
 
 def _text_of(line: bytes) -> bytes:
-    """Empty where it is no record."""
+    """Empty where it is not a record."""
     if line[:1] != b"{":
         return b""
     try:

@@ -123,7 +123,7 @@ def _made(
         made = replace(made, assumed=made.assumed + assumed)
         if made.data is not None:
             feed = named_after_inputs(given_feed(made.data), made.model).filled(dict(setup.sizes))
-            if any(each.startswith("loss ") for each in assumed):  # data of inputs alone is no mistake then
+            if any(each.startswith("loss ") for each in assumed):  # data of inputs alone is not a mistake then
                 feed = with_targets(feed, made.model)
             return made, [replace(feed, batch=written_batch(made.model))]
         return made, expected_feeds(made.model, sizes)

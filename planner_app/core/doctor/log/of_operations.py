@@ -140,7 +140,7 @@ def xla(gathering: Gathering, found: Found, line: Line) -> bool | None:
 
 
 def suboptimal(gathering: Gathering, _found: Found, line: Line) -> bool:
-    """Of an exception it is no warning: the line is left to the signs."""
+    """Not a warning where it is an exception: the line is left to the signs."""
     if "Error: " in line.text:
         return True
     gathering.withdraw("xla", line)
