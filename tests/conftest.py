@@ -19,13 +19,14 @@ WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 PICTURES = Path(__file__).parents[1] / "build" / "pictures"
 
 
-# Files that take half a minute or more, then folders whose files take longest, in this order, then the others: the
-# processes that share the work end together.
+# Files that take longest, in this order, then folders, then the others: the processes that share the work end together.
 BEGIN_WITH = (
-    "test_one_answer test_equality test_for_real test_supervised test_training test_examples test_measure_commands "
-    "test_measuring test_api test_arguments test_applications test_validate test_tuning test_runs_as_measurements "
-    "test_gallery test_opening_on_a_screen "
-    "train measure sharding screen accuracy advise gui models traces compiling gallery commands"
+    "test_equality test_for_real test_gallery test_accuracy test_training test_one_answer test_measuring "
+    "test_arguments test_examples test_opening_on_a_screen test_applications test_describe_command "
+    "test_chart_on_a_screen test_measure_commands test_supervised test_on_jax test_properties test_api "
+    "test_runs_as_measurements test_trusted test_tuning test_validate test_compile_command test_asking "
+    "test_plan_commands test_repeated test_rebuild test_flops train measure sharding screen advise gui models "
+    "traces compiling commands"
 ).split()
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hostile import keras_file
+from once import once_a_run
 from scripts import HERE, TOOLS, run_script
 
 from planner_app.core.model.description import CheckedModel
@@ -14,11 +15,9 @@ from planner_app.worker.inspect import inspect
 
 
 @pytest.fixture(scope="session")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def saved() -> Path:
     """A folder of real model files."""
-    folder = tmp_path_factory.mktemp("saved")
-    run_script(HERE / "maker.py", str(folder))
-    return folder
+    return once_a_run("saved", lambda folder: run_script(HERE / "maker.py", str(folder)))
 
 
 @pytest.fixture(scope="session")

@@ -17,12 +17,16 @@ import zipfile
 from pathlib import Path
 
 import h5py
-import keras
-from keras.src.backend.common import global_state
-from keras.src.legacy.saving import saving_utils
-from keras.src.saving import serialization_lib
 
 from planner_app.jobs.protocol import Describe, Inspect
+from planner_app.worker.importing import quickly
+
+with quickly():
+    import keras
+    from keras.src.backend.common import global_state
+    from keras.src.legacy.saving import saving_utils
+    from keras.src.saving import serialization_lib
+
 from planner_app.worker.build.describe import describe
 from planner_app.worker.build.valueless import without_values
 from planner_app.worker.inspect import inspect
