@@ -8,6 +8,7 @@ with Cluster("auto") as cluster:
 
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -45,6 +46,7 @@ TICK_SECONDS = 0.1
 CONNECT_SECONDS = 60.0
 LAST_WORDS_SECONDS = 1.0  # for what a driver that has ended printed
 STOP_SECONDS = 10.0  # for all nodes to stop; then the driver is killed, and Ray ends its work
+LOGGED = re.compile(r"^\[[^]]*\] \S+:\d+: ")  # when and where Ray has written a line of its log
 NOT_INSTALLED = 'Measuring on other machines needs Ray, which is not installed: pip install "plimsoll[ray]".'
 
 _ANSWER: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
@@ -82,7 +84,7 @@ class Cluster:
         if not isinstance(first, Connected):
             self._close(0.0)
             printed = self._printed()
-            last = printed.rpartition("\n")[2][:200]
+            last = LOGGED.sub("", printed.rpartition("\n")[2]).partition(". ")[0][:200]
             reason = first.reason if isinstance(first, Refused) else last or "it did not answer"
             raise PlannerError(
                 f"There is no Ray cluster to talk to at {self.address!r} ({reason}): start one with `ray start "

@@ -7,6 +7,7 @@ its signals and its output.
 import logging
 import os
 import queue
+import socket
 import sys
 import threading
 import time
@@ -35,6 +36,7 @@ from planner_app.jobs.protocol import Failed, Finished, Progress
 
 TICK_SECONDS = 0.2
 SILENCE_SECONDS = 60.0  # twelve times what a node that lives lets pass
+ANSWER_SECONDS = 10.0  # for the head's port to answer
 UNKNOWN_SECONDS = 60.0  # for a node of the kind asked for to join
 KIND = "accelerator_type:"  # how Ray's resources begin that name an accelerator
 # What Ray itself calls resources; anything else was given to a node by whoever started it.
@@ -191,7 +193,7 @@ def _can(node: Node, needs: Needs) -> bool:
 
 
 def _nobody(needs: Needs) -> str:
-    wanted = [f"{needs.gpus} GPUs"] * bool(needs.gpus) + [f"the kind {needs.kind!r}"] * bool(needs.kind)
+    wanted = [f"{needs.gpus} GPU{'s' * (needs.gpus > 1)}"] * bool(needs.gpus) + [f"the kind {needs.kind!r}"] * bool(needs.kind)
     return f"No node has {' of '.join(wanted) or 'a free CPU'}: `plimsoll fleet` lists what there is."
 
 
@@ -216,10 +218,12 @@ def main() -> int:
     try:
         import ray
 
+        _check_listens(address)
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except Exception as error:
         traceback.print_exc()
-        said = " ".join(str(error).split())[:300]
+        words = error.strerror if isinstance(error, OSError) else None
+        said = " ".join(str(words or error).split())[:300]
         out.write(msgspec.json.encode(Refused(reason=said or type(error).__name__)) + b"\n")
         out.flush()
         return 1
@@ -233,6 +237,17 @@ def main() -> int:
     driver.stop()
     ray.shutdown()
     return 0
+
+
+def _check_listens(address: str) -> None:
+    """Of HOST:PORT. Ray would find out after half a minute, and end this process with a line of its log.
+
+    Raises:
+        OSError: Nobody answers there.
+    """
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
 
 
 def _read(decoder: "msgspec.json.Decoder[Asked]", asked: "queue.Queue[Asked | None]") -> None:

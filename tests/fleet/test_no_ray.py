@@ -1,5 +1,6 @@
 """Without Ray, or without a cluster: one sentence that says what to do."""
 
+import socket
 import subprocess
 import sys
 
@@ -61,10 +62,22 @@ def test_that_what_the_driver_printed_says_why_no_cluster_answered(tmp_path, mon
     assert "OSError: no route" in caught.value.detail
 
 
+def test_that_an_address_where_nobody_listens_is_known_at_once(tmp_path, monkeypatch):
+    (tmp_path / "ray.py").write_text("def init(**_):\n    raise AssertionError('It would take half a minute.')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(PlannerError, match=rf"'{address}' \(Connection refused\): start one"), Cluster(address):
+            pass
+
+
 def test_that_the_last_line_is_the_reason_where_the_driver_only_died(tmp_path, monkeypatch):
-    (tmp_path / "ray.py").write_text("import os, sys\nsys.stderr.write('first\\nillegal hardware\\n')\nos._exit(3)\n")
+    logged = "[2026-11-19 E 7 8] a.cc:2: illegal hardware. Bye"
+    (tmp_path / "ray.py").write_text(f"import os, sys\nsys.stderr.write('first\\n{logged}\\n')\nos._exit(3)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(PlannerError, match=r"\(illegal hardware\)") as caught, Cluster():
         pass
-    assert caught.value.detail == "first\nillegal hardware"
+    assert caught.value.detail == f"first\n{logged}"
