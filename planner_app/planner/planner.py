@@ -245,8 +245,14 @@ class Planner:
         layout = state.on(setup.mesh, setup.layout).layout
         return replace(request, setup=replace(setup, layout=layout), weight_sizes=state.trained_sizes)
 
-    def trace(self, steps: Iterable[StepSetup], on_progress: OnProgress = None) -> None:
-        self.tracer.prepare(steps, on_progress)
+    def trace(
+        self,
+        steps: Iterable[StepSetup],
+        on_progress: OnProgress = None,
+        then: Callable[[Memory], object] | None = None,
+    ) -> None:
+        """`then` is told of each, while the next is traced."""
+        self.tracer.prepare(steps, on_progress, then=then)
 
     def ask_compiler(
         self,

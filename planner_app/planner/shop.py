@@ -32,11 +32,14 @@ def offers_for(
     accepted: Accepted = NEW_TODAY,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Offers:
-    while True:
-        offers = shop(request, devices, planner.needs, today=today, measured=measured, accepted=accepted)
-        if not offers.missing:
-            return offers
-        planner.trace(offers.missing, on_progress)
+    """What a step takes is worked out while the next one is traced."""
+
+    def counted() -> Offers:
+        return shop(request, devices, planner.needs, today=today, measured=measured, accepted=accepted)
+
+    while (offers := counted()).missing:
+        planner.trace(offers.missing, on_progress, then=lambda _: counted())
+    return offers
 
 
 def points(request: ShopRequest, offers: Offers, ask: Ask) -> Iterator[tuple[Setup, Device]]:

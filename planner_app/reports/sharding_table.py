@@ -24,6 +24,10 @@ def show(options: Sequence[ShardingOption], device: str, console: Console) -> No
     for option in options:
         if option.reason:
             console.print(Text(f"{option.mesh} {option.layout}: {option.reason}", style="red"))
+    if whole := [f"{option.mesh} {option.layout}" for option in options if option.cuts_nothing]:
+        console.print(
+            Text(f"{', '.join(whole)}: nothing can be cut into equal shares, every variable lies on every GPU.")
+        )
     if any(option.fits and not option.compiled for option in options):
         console.print(
             Text(

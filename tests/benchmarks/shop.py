@@ -23,7 +23,9 @@ from planner_app.core.model.description import CheckedModel
 from planner_app.core.model.setup import Precision, Setup
 from planner_app.files.devices.catalogue import load_catalogue
 from planner_app.files.kept.traces import TraceCache
+from planner_app.planner.lines import Ask
 from planner_app.planner.opening import check_model
+from planner_app.planner.planner import Planner
 from planner_app.planner.tracer import Tracer
 
 SAVE = "import keras, sys; open(sys.argv[1], 'w').write(keras.applications.ResNet50(weights=None).to_json())"
@@ -62,14 +64,12 @@ def rank_all(tracer: Tracer) -> float:
 
 def seconds(model: CheckedModel, folder: Path, want: ShopRequest, *, ranking: bool) -> float:
     """Of one trace, or of a whole ranking, with nothing kept."""
-    devices = load_catalogue().devices
-    tracer, wanted = Tracer(model, TraceCache(folder)), steps(want, devices)
+    devices, planner = load_catalogue().devices, Planner(model, ask=Ask.NEVER, cache=TraceCache(folder))
     began = time.perf_counter()
-    if not ranking:
-        tracer.memory(wanted[0])
+    if ranking:
+        planner.shop(want, devices, today=date.today())
     else:
-        tracer.prepare(wanted)
-        shop(want, devices, Needs({step: tracer.memory(step) for step in wanted}), today=date.today())
+        planner.tracer.memory(steps(want, devices)[0])
     return time.perf_counter() - began
 
 

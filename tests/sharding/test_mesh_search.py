@@ -1,6 +1,7 @@
 """Which meshes and layouts carry a model, what travels between GPUs, and why the others don't."""
 
 import pytest
+from rich.console import Console
 
 from planner_app.core.model.trace import Role
 from planner_app.core.sharding.arrangement import ModelState
@@ -8,6 +9,7 @@ from planner_app.core.sharding.layout import Layout, LayoutName
 from planner_app.core.sharding.mesh import Mesh
 from planner_app.core.sharding.options import candidates, placed_option, weights_travel_bytes
 from planner_app.core.sharding.placement import StateVariable
+from planner_app.reports.sharding_table import show
 from planner_app.worker.compile.travel import travelling_bytes
 
 MIB = 1 << 20
@@ -35,6 +37,15 @@ def test_that_what_does_not_fit_is_explained_by_what_every_gpu_holds():
     )
     assert "has no get_layout_map" in placed_option(STATE, Mesh(1, 4), Layout(LayoutName.OWN), MIB).reason
     assert placed_option(STATE, Mesh(4), Layout(LayoutName.FSDP), 7 * MIB).reason == ""
+
+
+def test_that_layouts_that_cut_nothing_are_named(capsys: pytest.CaptureFixture):
+    # neither 1024 nor 1025 can be cut into 7, nor 1023 = 3 * 11 * 31
+    whole = [placed_option(STATE, Mesh(7), Layout(name), 99 * MIB) for name in (LayoutName.FSDP, LayoutName.DATA)]
+    assert [each.cuts_nothing for each in whole] == [True, False]
+    assert not placed_option(STATE, Mesh(4), Layout(LayoutName.FSDP), 99 * MIB).cuts_nothing
+    show(whole, "L4", Console(width=200))
+    assert "\n7x1 fsdp: nothing can be cut into equal shares" in capsys.readouterr().out
 
 
 def test_that_gradients_travel_once_and_fully_sharded_weights_three_times():

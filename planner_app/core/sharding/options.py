@@ -44,6 +44,12 @@ class ShardingOption:
         return self.largest is not None and self.largest.level.source is not Source.ESTIMATE
 
     @property
+    def cuts_nothing(self) -> bool:
+        """No dimension of any weight can be cut into so many equal shares."""
+        placed = self.placement if self.layout.name is not LayoutName.DATA else None
+        return placed is not None and not placed.layout.rules
+
+    @property
     def batch(self) -> int:
         return self.largest.batch if self.largest is not None else 0
 

@@ -24,6 +24,7 @@ from planner_app.jobs import protocol
 from planner_app.worker.importing import quickly
 
 Report = Callable[[int, int, str], None]
+SIXTEEN_BITS = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,8 @@ def _warnings(made: Any) -> tuple[str, ...]:
     import keras
 
     attention = (keras.layers.MultiHeadAttention, keras.layers.GroupQueryAttention)
-    if any(isinstance(layer, attention) for layer in made.model._flatten_layers()):
+    layers = (layer for layer in made.model._flatten_layers() if isinstance(layer, attention))
+    if any(layer.compute_dtype in SIXTEEN_BITS for layer in layers):
         return (
             "Keras uses cuDNN's flash attention on JAX in sixteen bits on Ampere and newer GPUs if it finds cuDNN: "
             "counted without, which takes more memory.",
