@@ -48,6 +48,10 @@ class WarmWorker:
     ) -> T:
         return result_of(self.job(request, limits, cancelled), result_type, on_progress)
 
+    @property
+    def started(self) -> bool:
+        return self._child is not None
+
     def close(self) -> None:
         """Cancel the running job and end the child. May be called from any thread."""
         self._closed = True

@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
+import numpy as np
 import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -20,7 +21,7 @@ from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.chart import curve as curve_module
 from planner_app.gui.panels.chart.curve import GIB, Curve, ExactLine
 from planner_app.gui.panels.chart.drawn.capacity import Capacity, groups, why_less
-from planner_app.gui.panels.chart.drawn.labels import ABOVE, ABOVE_LEFT, Box, Room
+from planner_app.gui.panels.chart.drawn.labels import ABOVE, ABOVE_LEFT, Box, Room, Strokes
 from planner_app.gui.panels.chart.presenter import ChartPresenter
 from planner_app.gui.panels.chart.view import ChartView
 from planner_app.gui.state.session import Session
@@ -65,6 +66,16 @@ def test_that_labels_leave_marks_free():
     area, mark = Box(0, 0, 100, 100), Box(40, 30, 20, 20)
     assert Room(area).find(50, 50, 20, 12, (ABOVE,)) == Box(40, 32, 20, 12)
     assert Room(area, points=[mark]).find(50, 50, 20, 12, (ABOVE,)) is None
+
+
+def test_that_labels_leave_lines_free_where_they_can():
+    steep = Strokes.of([(np.array([80.0, 100.0, 120.0]), np.array([100.0, 50.0, 0.0]))], width=200)
+    left, middle = Box(34, 31, 60, 15), Box(70, 29, 60, 15)
+    assert (steep.under(left), steep.under(middle)) == (0, 1)
+    room = Room(Box(0, 0, 200, 100), strokes=steep)
+    assert room.find(100, 50, 60, 15, (ABOVE, ABOVE_LEFT)) == left
+    assert room.find(100, 80, 60, 15, (ABOVE,), most=0) is None, "it is not looked at"
+    assert room.find(100, 80, 60, 15, (ABOVE,)) is not None, "a line is struck out sooner than a figure left out"
 
 
 def test_that_labels_find_new_places_in_a_smaller_window(chart: ChartPresenter, view: ChartView):

@@ -11,12 +11,15 @@ from waiting import wait
 
 from planner_app.core.doctor import diagnose
 from planner_app.core.estimate.estimate import estimate
-from planner_app.core.model.setup import Jit
+from planner_app.core.hardware.runtime import allocator_limit_bytes
+from planner_app.core.model.setup import Jit, Setup
+from planner_app.files.devices.catalogue import find_device
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.doctor import field
 from planner_app.gui.panels.doctor.presenter import DoctorPresenter
-from planner_app.gui.panels.doctor.values import IN_THE_CHART
+from planner_app.gui.panels.doctor.values import IN_THE_CHART, as_limited
 from planner_app.gui.panels.doctor.view import DoctorView
+from planner_app.gui.state.choice import Choice
 from planner_app.gui.state.session import Session
 
 # The demo model on a GPU that TensorFlow got 4 GiB of, in the words of TensorFlow 2.21.
@@ -186,3 +189,16 @@ def test_that_a_model_or_code_dropped_there_is_not_read_as_a_log(
     for path in (code, model):
         view.file_given.emit(str(path))
     assert given == [str(code), str(model)] and not panel.busy and panel.values.log == ""
+
+
+@pytest.mark.parametrize("mib", (300, 512, 900, 5000))  # TensorFlow leaves less to others below 2 GiB
+def test_that_a_device_has_the_limit_that_the_log_tells(mib: int):
+    found = replace(diagnose([LOG.encode()]), limit_bytes=mib << 20)
+    for device in map(find_device, ("NVIDIA Tesla T4", "NVIDIA H100 SXM5 80GB")):
+        assert allocator_limit_bytes(as_limited(device, found)) == pytest.approx(mib << 20, rel=1e-3)
+
+
+def test_that_the_device_of_a_failed_run_takes_the_place_of_the_chosen_one():
+    first, second, failed = map(find_device, ("NVIDIA L4", "NVIDIA H100 SXM5 80GB", "NVIDIA Tesla T4"))
+    choice = Choice(Setup(batch=8), first, (first, second)).as_run_on(Setup(batch=64), failed)
+    assert (choice.setup.batch, choice.device, choice.devices) == (64, failed, (second, failed))

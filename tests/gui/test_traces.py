@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from waiting import wait
 
-from planner_app.core.model.setup import StepSetup
+from planner_app.core.model.setup import Precision, StepSetup
 from planner_app.core.replay.allocate import Peak
 from planner_app.core.replay.memory import Memory, Point
+from planner_app.errors import PlannerError
 from planner_app.gui.background.answers import Answers
 from planner_app.gui.background.traces import TraceRequest, Traces
 
@@ -28,6 +29,28 @@ def test_that_a_bug_in_one_line_is_told_and_the_next_line_is_traced(qapp):
     traces.close()
     assert [step for step, _ in told] == [first, second]
     assert told[0][1] == "A bug in Plimsoll: RuntimeError: dictionary changed size during iteration"
+
+
+def test_that_the_chosen_line_is_for_the_worker_that_has_tensorflow_imported_already(qapp):
+    workers: dict[StepSetup, object] = {}
+
+    class Seen:
+        def trace(self, step, worker, *_):
+            workers[step] = worker
+            raise PlannerError("seen")
+
+    class Ready:
+        started = True
+
+        def close(self) -> None: ...
+
+    traces = Traces(lanes=2)
+    ready = traces._lanes[1].worker = Ready()
+    chosen, other = StepSetup(), StepSetup(precision=Precision.MIXED_FLOAT16)
+    traces.request(TraceRequest(Seen(), (chosen, other), 1 << 30))
+    wait(lambda: len(workers) == 2, seconds=20)
+    traces.close()
+    assert workers[chosen] is ready
 
 
 def test_that_one_thread_may_ask_about_a_line_while_another_adds_points_to_it():

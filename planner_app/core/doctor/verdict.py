@@ -185,7 +185,10 @@ def _holders(report: Report, seen: Seen, layers: Sequence[str]) -> tuple[Holder,
     if report.xla_buffers:
         return tuple(Holder(name or "a buffer", size) for size, name in report.xla_buffers[:MOST_HOLDERS])
     most = sorted(report.by_size.items(), key=lambda each: -each[0] * each[1])[:MOST_HOLDERS]
-    return tuple(Holder(f"{count} chunks of {size} bytes", size * count, count) for size, count in most)
+    return tuple(
+        Holder(f"{count:,} {'chunk' if count == 1 else 'chunks'} of {size:,} bytes", size * count, count)
+        for size, count in most
+    )
 
 
 def _evidence(report: Report, seen: Seen, kind: Kind) -> tuple[Evidence, ...]:

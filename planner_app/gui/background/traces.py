@@ -94,8 +94,9 @@ class Traces(QObject):
 
     def _serve_once(self, lane: _Lane) -> bool:
         with self._changed:
-            while not self._closed and not self._next(lane):
+            while not self._closed and (self._gives_way(lane) or not self._next(lane)):
                 self._changed.wait()
+            self._changed.notify_all()  # a lane that gave way chooses now
             if self._closed or self._request is None:
                 return False
             request = self._request
@@ -105,6 +106,12 @@ class Traces(QObject):
             lane.step = lane.tracer = None
             self._say()
         return True
+
+    def _gives_way(self, lane: _Lane) -> bool:
+        """The chosen line is not for a worker that has yet to import TensorFlow while another rests."""
+        if lane.worker.started:
+            return False
+        return any(other.worker.started and other.step is None for other in self._lanes)
 
     def _next(self, lane: _Lane) -> bool:
         """Take the first step that is needed, not done, and not in a group that another lane works on."""

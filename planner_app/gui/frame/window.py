@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QByteArray, QMimeData, Qt, Signal
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QTabWidget, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QTabBar, QTabWidget, QWidget
+
+from planner_app.gui.look.tabs import TabStyle
 
 Area = Qt.DockWidgetArea
 
@@ -27,6 +29,7 @@ class MainWindow(QMainWindow):
 
     def __init__(self, central: QWidget, menus: Mapping[str, Sequence[QAction | QMenu | None]]) -> None:
         super().__init__()
+        self._tab_style = TabStyle()
         self.setAcceptDrops(True)
         self.setDockNestingEnabled(True)
         self.setTabPosition(Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
@@ -53,6 +56,13 @@ class MainWindow(QMainWindow):
             self.tabifyDockWidget(neighbours[-1], dock)
         toggle = dock.toggleViewAction()
         toggle.triggered.connect(lambda: self.bring(dock.objectName()) if dock.isVisible() else None)
+
+    def childEvent(self, event: QChildEvent) -> None:
+        """Qt makes the tabs of docks that share a place."""
+        child = event.child()
+        if event.type() is QEvent.Type.ChildPolished and isinstance(child, QTabBar):
+            child.setStyle(self._tab_style)
+        super().childEvent(event)
 
     @staticmethod
     def _fill(menu: QMenu, entries: Sequence[QAction | QMenu | None]) -> None:

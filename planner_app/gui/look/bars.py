@@ -26,7 +26,7 @@ class BarDelegate(QStyledItemDelegate):
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
         painter.setPen(option.palette.color(role))
-        painter.drawText(room.adjusted(0, 0, -4, 0), int(RIGHT), text)
+        painter.drawText(option.rect.adjusted(0, 0, -4, 0), int(RIGHT), text)
 
 
 def fill(painter: QPainter, place: QRectF, colour: QColor) -> None:

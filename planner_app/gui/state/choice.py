@@ -102,6 +102,11 @@ class Choice:
         alone = replace(setup, backend=backend, mesh=Mesh(), layout=Layout(), batch=setup.gpus * setup.accumulate)
         return replace(self, setup=alone).with_setup(batch=setup.batch)
 
+    def as_run_on(self, setup: Setup, device: Device) -> "Choice":
+        """The device takes the place of the chosen one, which may be so large that nothing else could be made out."""
+        devices = tuple(each for each in self.devices if each not in (self.device, device))
+        return replace(self, setup=setup, device=device, devices=(*devices, device))
+
     def without_device(self, device: Device) -> "Choice":
         """One capacity line less; the last one stays."""
         left = tuple(each for each in self.devices if each != device)

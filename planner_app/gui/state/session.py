@@ -1,7 +1,6 @@
 """The one mutable object of the app: the open model, the user's choice, and all results so far."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 from typing import Unpack
 
@@ -186,7 +185,7 @@ class Session(CurrentModel):
             return
         self._model.failed_run = run
         if run is not None:
-            self.choose(lambda choice: replace(choice, setup=run.setup, device=run.device))
+            self.choose(lambda choice: choice.as_run_on(run.setup, run.device))
         self.failed_run_changed.emit()
 
     def keep_measurement(self, measurement: Measurement) -> None:

@@ -6,10 +6,12 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayou
 
 from planner_app.gui.look.paper import tint
 from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.short import short
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.centre.at_once import AtOnceView
 from planner_app.gui.panels.centre.recent import Recent, RecentList
 from planner_app.gui.panels.centre.remedy import Remedy
+from planner_app.gui.panels.centre.waiting_page import MOST_LETTERS
 from planner_app.jobs.interpreter import MENU
 
 WELCOME = "How much GPU memory does your training need?"
@@ -116,7 +118,7 @@ class FirstPage(QWidget):
         self._show(WELCOME, WHAT_TO_DO, "", working=False)
 
     def show_working(self, name: str, text: str) -> None:
-        self._show(f"Opening {name}", f"{text} …" if text else "", "", working=True)
+        self._show(f"Opening {short(name, MOST_LETTERS)}", f"{text} …" if text else "", "", working=True)
 
     def show_trouble(self, why: str, detail: str, remedy: Remedy | None) -> None:
         self._show("This model can't be opened", why, detail, working=False)

@@ -4,10 +4,15 @@ from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from planner_app.foreign_text import for_line
+from planner_app.gui.look.plain_label import plain_tip
+from planner_app.gui.look.short import short
+from planner_app.gui.look.tabs import TabStyle
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.centre.first_page import FirstPage
 from planner_app.gui.panels.centre.notice import Notice
 from planner_app.gui.panels.centre.waiting_page import WaitingPage
+
+MOST_LETTERS = 40  # of a name on a tab
 
 
 class ModelPage(QWidget):
@@ -39,6 +44,8 @@ class CentreView(QWidget):
         for page in (self.first, self.waiting, self.model, self.log):
             self.stack.addWidget(page)
         self.tabs.setAccessibleName("Open models and logs")
+        self._tab_style = TabStyle()
+        self.tabs.setStyle(self._tab_style)
         self.tabs.setDocumentMode(True)
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
@@ -60,11 +67,12 @@ class CentreView(QWidget):
             while self.tabs.count() > len(names):
                 self.tabs.removeTab(self.tabs.count() - 1)
             for number, name in enumerate(names):
-                shown = for_line(name).replace("&", "&&")
+                shown = short(for_line(name), MOST_LETTERS).replace("&", "&&")
                 if number < self.tabs.count():
                     self.tabs.setTabText(number, shown)
                 else:
                     self.tabs.addTab(shown)
+                self.tabs.setTabToolTip(number, plain_tip(name))
             self.tabs.setCurrentIndex(current)
         self.tabs.setVisible(len(names) > 1)
 

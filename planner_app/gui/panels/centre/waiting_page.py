@@ -7,10 +7,12 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayou
 from planner_app.core.model.at_once import StateAtOnce
 from planner_app.gui.look.paper import tint
 from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.short import short
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.centre.at_once import AtOnceView
 
 WIDE = 780  # as on the first page, where it was opened
+MOST_LETTERS = 44  # of a name in large letters
 TRACING = "tracing the training step"
 STOPPED = "Stopped before the first line was there."
 
@@ -52,7 +54,7 @@ class WaitingPage(QWidget):
         self.set_theme(theme)
 
     def show_model(self, name: str, state: StateAtOnce | None) -> None:
-        self.title.setText(name)
+        self.title.setText(short(name, MOST_LETTERS))
         self.at_once.show_state(state)
         self.show_activity(TRACING)
 

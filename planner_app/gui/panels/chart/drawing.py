@@ -14,7 +14,7 @@ from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.axis import BatchAxis
 from planner_app.gui.panels.chart.drawn.crossings import Crossings
 from planner_app.gui.panels.chart.drawn.items import add, remove
-from planner_app.gui.panels.chart.drawn.labels import Box, Room
+from planner_app.gui.panels.chart.drawn.labels import Box, Room, Strokes
 from planner_app.gui.panels.chart.drawn.levels import Levels
 from planner_app.gui.panels.chart.drawn.marker import Marker
 from planner_app.gui.panels.chart.drawn.marks import COMPILED, MEASURED
@@ -82,11 +82,12 @@ class Drawing:
         """Everything that depends on the visible range."""
         box = self.plot.getViewBox()
         self.room = Room(Box(0, 0, box.width(), box.height()))
+        self.room.strokes = self._strokes()
         self.levels.draw_shade(self.picture.capacities, self.theme)
-        self.levels.draw_labels(self.picture.capacities, self.theme, self.room)
         chosen = self.picture.chosen
         where = (0.0, 0.0, 0.0, 0.0) if chosen is None else self._at(chosen.batch, chosen.gib)
         self.marker.draw(chosen, self.theme, self.room, where)
+        self.levels.draw_labels(self.picture.capacities, self.theme, self.room)
         self.room.points += [self._box(mark) for mark in self.picture.marks]
         shown = (series for series in self.picture.series if series.largest and self.is_on(series))
         self.crossings.draw(shown, self.theme, self.room, self._at, self._pointed_at)
@@ -164,6 +165,16 @@ class Drawing:
         place, area = self.axis.place(batch), self.room.area
         across = (place - left) / max(right - left, 1e-9) * area.width
         return place, gib, across, (top - gib) / max(top - bottom, 1e-9) * area.height
+
+    def _strokes(self) -> Strokes:
+        """The lines that are shown, in pixels."""
+        (left, right), (bottom, top) = self.plot.getViewBox().viewRange()
+        across = self.room.area.width / max(right - left, 1e-9)
+        down = self.room.area.height / max(top - bottom, 1e-9)
+        shown = [self.curves[each.key] for each in self.picture.series if self.is_on(each) and each.key in self.curves]
+        paths = [curve.getData() for curve in (*shown, *self.others.curves.shown)]
+        lines = [((xs - left) * across, (top - ys) * down) for xs, ys in paths if xs is not None]
+        return Strokes.of(lines, self.room.area.width)
 
     def _box(self, mark: Mark) -> Box:
         _, _, right, down = self._at(mark.batch, mark.gib)

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 
 from planner_app.core.estimate.need import Need
 from planner_app.gui.look.pens import pen
+from planner_app.gui.look.short import short
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.curve import GIB, Curve, curve_of
 from planner_app.gui.panels.chart.drawn.items import Pool
@@ -16,6 +17,7 @@ from planner_app.gui.panels.chart.drawn.labels import ABOVE, ABOVE_LEFT, ABOVE_R
 
 SIDES = (BELOW_RIGHT, ABOVE_RIGHT, ABOVE_LEFT, ABOVE)
 DOWN_THE_LINE = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the batch where a line would be named, if there is no room
+MOST_LETTERS = 28  # of a name
 WITHOUT_LIMIT = 32  # where a line is named that no capacity ends
 
 
@@ -32,7 +34,8 @@ class Other:
 
     @property
     def text(self) -> str:
-        return self.name if self.largest is None else f"{self.name}: {self.largest:,}"
+        name = short(self.name, MOST_LETTERS)
+        return name if self.largest is None else f"{name}: {self.largest:,}"
 
 
 def others_of(needs: Iterable[tuple[str, Need, int]]) -> tuple[Other, ...]:
@@ -47,7 +50,7 @@ def others_of(needs: Iterable[tuple[str, Need, int]]) -> tuple[Other, ...]:
 class OtherLines:
     def __init__(self, plot: pg.PlotWidget) -> None:
         self._plot = plot
-        self._curves = Pool(plot, lambda: pg.PlotCurveItem(antialias=True), 4)
+        self.curves = Pool(plot, lambda: pg.PlotCurveItem(antialias=True), 4)
         self.tags = Pool(plot, Tag, 21)
 
     def draw_lines(
@@ -56,12 +59,12 @@ class OtherLines:
         theme: Theme,
         path: Callable[[Other, tuple[float, ...]], tuple[np.ndarray, np.ndarray]],
     ) -> None:
-        self._curves.begin()
+        self.curves.begin()
         for other in others:
-            curve = self._curves.take()
+            curve = self.curves.take()
             curve.setData(*path(other, other.curve.peak_gib))
             curve.setPen(pen(theme.muted, 1.4, Qt.PenStyle.DashDotLine, on=self._plot))
-        self._curves.end()
+        self.curves.end()
 
     def draw_names(
         self,

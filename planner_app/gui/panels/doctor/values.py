@@ -15,6 +15,7 @@ from planner_app.gui.state.open_model import FailedRun
 from planner_app.units import format_bytes
 
 NEARLY_ALL = 0.9  # of a device's memory: what is missing may be other programs' or an older driver's
+MOST_STEPS = 4  # towards a device with a given limit
 IN_THE_APP = "Open the model here: the chart shows which changes make it fit, and what they cost."
 IN_THE_CHART = "Show it in the chart: the buttons above it are the changes that make it fit, the cheapest first."
 
@@ -77,9 +78,12 @@ def as_limited(device: Device, found: Diagnosis) -> Device:
     limit, whole = found.limit_bytes, allocator_limit_bytes(device)
     if not device.cuda or limit is None or whole is None or device.total_bytes is None or limit > NEARLY_ALL * whole:
         return device
-    outside = device.total_bytes - whole
     name = f"{device.name} ({format_bytes(limit)})"
-    return replace(device, name=name, segment=Segment.CUSTOM, total_bytes=limit + outside, marketed_gb=None)
+    limited = replace(device, name=name, segment=Segment.CUSTOM, marketed_gb=None)
+    for _ in range(MOST_STEPS):  # what TensorFlow leaves to others depends on how much there is
+        missing = limit - (allocator_limit_bytes(limited) or 0)
+        limited = replace(limited, total_bytes=(limited.total_bytes or 0) + missing)
+    return limited
 
 
 def remedies(values: DoctorValues, found: Diagnosis) -> tuple[str, ...]:

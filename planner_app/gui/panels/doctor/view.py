@@ -143,7 +143,7 @@ class DoctorView(QWidget):
 
     def show_values(self, values: DoctorValues, theme: Theme) -> None:
         self._values, self._theme = values, theme
-        found = values.found
+        found, before = values.found, self.pages.currentIndex()
         self.pages.setCurrentIndex(0 if found is None else 1)
         self.name.setText(values.log)
         self.title.setText(found.verdict if found is not None else "")
@@ -157,6 +157,8 @@ class DoctorView(QWidget):
         self.fill.setVisible(values.has_model and found is not None and found.kind.on_device)
         self.fill.say(values.fill or "chosen and marked there")
         self.compare.setVisible(values.stale)
+        if found is not None and before == 0:
+            (self.model if values.wants_model else self.clear).setFocus()
         for card in (self.model, self.fill, self.compare, self.clear):
             card.set_theme(theme)
         self._paint()

@@ -14,6 +14,7 @@ from planner_app.gui.panels.hardware.values import Key, key_of_option
 
 Role = Qt.ItemDataRole
 Index = QModelIndex | QPersistentModelIndex
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -74,7 +75,7 @@ class OptionsModel(QAbstractTableModel):
             return None
         column = self._columns[section]
         if role == Role.TextAlignmentRole:
-            return None if column.left else RIGHT
+            return LEFT if column.left else RIGHT
         return {Role.DisplayRole: column.title, Role.ToolTipRole: column.tip}.get(Role(role))
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> Any:

@@ -16,6 +16,7 @@ from planner_app.core.plan.script import script_of
 from planner_app.files.plans import plan_text
 from planner_app.gui.look.paper import Paper, tint
 from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.tabs import TabStyle
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.plan.fields import PlanFields
 from planner_app.gui.panels.plan.table import LadderTable
@@ -42,6 +43,8 @@ class PlanView(QWidget):
         split.addWidget(self.paper)
         split.setSizes([660, 340])
         self.pages = QTabWidget(documentMode=True)
+        self._tab_style = TabStyle()
+        self.pages.tabBar().setStyle(self._tab_style)
         for title, page in (("Plan", split), ("JSON", self.json), ("Training script", self.script)):
             self.pages.addTab(page, title)
         row = QHBoxLayout(self)

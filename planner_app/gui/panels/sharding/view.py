@@ -71,7 +71,8 @@ class ShardingView(QWidget):
         self.split = QSplitter()
         for part, width in ((middle, 620), (self.beside, 330), (self.right, 240)):
             self.split.addWidget(part)
-            part.setMinimumWidth(width // 2)
+            if part is not self.right:  # its buttons need their room
+                part.setMinimumWidth(width // 2)
         self.split.setSizes([620, 330, 240])
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 6, 8, 6)

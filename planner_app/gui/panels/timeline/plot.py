@@ -14,6 +14,7 @@ from planner_app.gui.panels.timeline.values import Course, Line, TimelineValues
 from planner_app.units import format_bytes
 
 GIB, MIB = 1 << 30, 1 << 20
+LABELS = 40  # above all lines
 ABOVE = 1.2  # of the peak: room for the names of the phases
 LARGEST_TERMS = 4  # on the card
 LATE = 0.94  # of the step: a name to the right of a border there would be cut
@@ -115,7 +116,9 @@ class TimelinePlot(QWidget):
         top = self.plot.getViewBox().viewRange()[1][1]
         for span in self._values.spans:
             side = 0 if span.begin < LATE else 1
-            name = pg.TextItem(str(span.phase), color=self._theme.muted, anchor=(side, 0))
+            ground = self._theme.surface  # the peak's line may stand right there
+            name = pg.TextItem(str(span.phase), color=self._theme.muted, fill=ground, anchor=(side, 0))
+            name.setZValue(LABELS)
             name.setPos(span.begin, top)
             items: list[pg.GraphicsObject] = [name]
             if span.begin > 0:

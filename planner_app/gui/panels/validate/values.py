@@ -103,7 +103,7 @@ def measured_row(result: Measured, chart: OnChart | None = None) -> Row:
         setup=_setup_text(measurement.setup),
         estimated="" if comparison is None else format_bytes(comparison.estimated_bytes),
         found=_range(peaks),
-        error="" if comparison is None else f"{comparison.error:+.1%}".replace("-0.0%", "+0.0%"),
+        error="" if comparison is None else _error_text(comparison.error),
         speed=speed_text(measurement.samples_per_second),
         bad=comparison is not None and not comparison.in_band,
         detail=" ".join(filter(None, (_explained(measurement, comparison, chart), measurement.ended))),
@@ -114,8 +114,12 @@ def _explained(measurement: Measurement, comparison: Comparison | None, chart: O
     return "" if comparison is None else " ".join((explanation(measurement, comparison, chart), *comparison.notes))
 
 
+def _error_text(error: float) -> str:
+    return f"{error:+.1%}".replace("-0.0%", "+0.0%").replace("%", " %")
+
+
 def compiled_row(check: CompileCheck, estimated_bytes: int | None) -> Row:
-    error = "" if not estimated_bytes else f"{estimated_bytes / check.total_bytes - 1:+.1%}"
+    error = "" if not estimated_bytes else _error_text(estimated_bytes / check.total_bytes - 1)
     return Row(
         where=f"compiled for {check.device}",
         setup=_setup_text(check.setup),

@@ -24,6 +24,7 @@ from planner_app.gui.panels.chart.values import Series
 DOT = 8.0
 SIDES = (ABOVE, ABOVE_LEFT, ABOVE_RIGHT, BELOW_RIGHT, SECOND_ROW, SECOND_ROW_LEFT, SECOND_ROW_RIGHT)
 OTHERS = (ABOVE, BELOW_RIGHT)  # lines that are not looked at give way
+MOST_STRUCK = 2  # lines under the label of one that is not looked at
 
 
 class Crossings:
@@ -57,7 +58,8 @@ class Crossings:
             tag = self.tags.take()
             words = [Words(each.largest_text, colour, bold=each.chosen)]
             tag.say(words, shaded(theme))
-            box = room.find(right, down, tag.width, tag.height, SIDES if looked_at else OTHERS)
+            sides, most = (SIDES, None) if looked_at else (OTHERS, MOST_STRUCK)
+            box = room.find(right, down, tag.width, tag.height, sides, most)
             if box is None:
                 self.tags.give_back()
             else:

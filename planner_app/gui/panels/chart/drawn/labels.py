@@ -1,8 +1,9 @@
 """Labels on the chart: where there is room for them, and how they are painted."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QApplication, QGraphicsItem, QStyleOptionGraphicsItem, QWidget
@@ -12,6 +13,7 @@ from planner_app.gui.look.theme import Theme
 PAD = 3.0  # pixels around a text
 SHADE = 0.07  # opacity of what does not fit
 GAP = 3.0  # pixels between two labels
+COLUMN = 6  # pixels between two places of `Strokes`
 BACK = 0.75  # opacity of the ground, so that lines behind a text don't strike it out
 
 
@@ -52,27 +54,72 @@ SECOND_ROW_RIGHT = (0.0, -2.0, 6.0, -8.0)
 Side = tuple[float, float, float, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Strokes:
+    """How far down the chart's lines run, in pixels: a row for each line, a column for every few pixels across."""
+
+    heights: np.ndarray
+
+    @classmethod
+    def of(cls, lines: Iterable[tuple[np.ndarray, np.ndarray]], width: float) -> "Strokes":
+        across = np.arange(0.0, max(width, 0.0) + COLUMN, COLUMN)
+        rows = [np.interp(across, xs, ys, left=np.nan, right=np.nan) for xs, ys in lines if len(xs)]
+        return cls(np.array(rows).reshape(len(rows), len(across)))
+
+    def under(self, box: Box) -> int:
+        """How many lines run through it."""
+        first, last = int(box.left // COLUMN), int(box.right // COLUMN) + 2
+        there = self.heights[:, max(first, 0) : max(last, 0)]
+        if not there.size:
+            return 0
+        highest, lowest = np.fmin.reduce(there, axis=1), np.fmax.reduce(there, axis=1)
+        return int(np.count_nonzero((highest <= box.bottom) & (lowest >= box.top)))
+
+
 @dataclass(slots=True)
 class Room:
     """The plot's area and the labels that stand in it. No two of them ever overlap.
 
     Attributes:
         points: Marks of the chart, which labels leave free.
+        strokes: Lines of the chart, which labels leave free where they can.
     """
 
     area: Box
     taken: list[Box] = field(default_factory=list)
     points: list[Box] = field(default_factory=list)
+    strokes: Strokes | None = None
 
-    def find(self, x: float, y: float, width: float, height: float, sides: Iterable[Side]) -> Box | None:
-        """The first free place beside a point, which is then taken; None if there is none."""
-        for across, down, right, below in sides:
-            box = Box(x + across * width + right, y + down * height + below, width, height)
-            free = not any(box.overlaps(other, GAP) for other in self.taken)
-            if free and box.within(self.area) and not any(box.overlaps(point) for point in self.points):
-                self.taken.append(box)
-                return box
-        return None
+    def find(
+        self, x: float, y: float, width: float, height: float, sides: Iterable[Side], most: int | None = None
+    ) -> Box | None:
+        """The free place beside a point that strikes out the fewest lines, at most `most`; it is then taken."""
+        boxes = (
+            Box(x + across * width + right, y + down * height + below, width, height)
+            for across, down, right, below in sides
+        )
+        best, fewest = None, 0
+        for box in filter(self._is_free, boxes):
+            struck = self.strokes.under(box) if self.strokes is not None else 0
+            if (most is None or struck <= most) and (best is None or struck < fewest):
+                best, fewest = box, struck
+            if struck == 0:
+                break
+        if best is not None:
+            self.taken.append(best)
+        return best
+
+    def beside(self, box: Box) -> Box:
+        """As far to the right as it takes to be free of other labels."""
+        for other in sorted(self.taken, key=lambda each: each.left):
+            if box.overlaps(other, GAP):
+                box = replace(box, left=other.right + GAP)
+        return box
+
+    def _is_free(self, box: Box) -> bool:
+        if not box.within(self.area) or any(box.overlaps(other, GAP) for other in self.taken):
+            return False
+        return not any(box.overlaps(point) for point in self.points)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Levels:
             self._over.above(chosen.limit_gib, self._plot)
 
     def draw_labels(self, capacities: Sequence[Capacity], theme: Theme, room: Room) -> None:
-        """At the left end of the lines, above the highest of each group."""
+        """At the left end of the lines, above the highest of each group; behind the marker if that is there."""
         (left, _), (bottom, top) = self._plot.getViewBox().viewRange()
         pixels = room.area.height / max(top - bottom, 1e-9)
         limit = next((each.limit_gib for each in capacities if each.chosen), top)
@@ -66,10 +66,11 @@ class Levels:
             tag.setToolTip(plain_tip(group.why))
             above = (top - group.top_gib) * pixels  # of the plot, over the line
             down = -tag.height - 1.0 if above > tag.height + 1.0 else 1.0
-            tag.stand(left, group.top_gib, EDGE, down)
-            tag.setVisible(bottom <= group.top_gib <= top)
+            box = room.beside(Box(EDGE, above + down, tag.width, tag.height))
+            tag.stand(left, group.top_gib, box.left, down)
+            tag.setVisible(bottom <= group.top_gib <= top and box.right <= room.area.right)
             if tag.isVisible():
-                room.taken.append(Box(EDGE, above + down, tag.width, tag.height))
+                room.taken.append(box)
         self.tags.end()
 
 
