@@ -111,7 +111,7 @@ def side_by_side(
     ]
     known = [estimate.breakdown if estimate else {} for estimate in estimates]
     if any(known):
-        lines.append((f"peak at a batch of {batch:,}", *_pair(_peak(each, capacity_bytes) for each in estimates)))
+        lines.append((f"peak at batch {batch:,}", *_pair(_peak(each, capacity_bytes) for each in estimates)))
         for term in Term:
             sizes = [terms.get(term, 0) for terms in known]
             if any(sizes):
