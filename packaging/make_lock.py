@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LOCK = Path(__file__).with_name("requirements.lock")
-WANTED = ["--editable", f"{ROOT}[app,tensorflow,legacy]", "--group", f"{ROOT}/pyproject.toml:dev"]
+WANTED = ["--editable", f"{ROOT}[app,tensorflow,legacy,xla-gpu]", "--group", f"{ROOT}/pyproject.toml:dev"]
 
 
 def resolved() -> list[dict[str, Any]]:

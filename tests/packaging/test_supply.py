@@ -24,8 +24,11 @@ def test_that_every_package_of_the_environment_is_locked_with_its_hash():
     names = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = list(project["project"]["dependencies"])
-    for extra in ("app", "tensorflow", "legacy"):
+    extras = re.search(r'--editable "\.\[([a-z,-]+)\]" --group dev', (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert extras is not None
+    for extra in extras[1].split(","):
         wanted += project["project"]["optional-dependencies"][extra]
+    wanted += project["dependency-groups"]["dev"]
     named = {re.sub(r"[-_.]+", "-", re.split(r"[\[<>=; ]", each)[0]).lower() for each in wanted}
     assert named - {"plimsoll"} <= names, "make lock writes the list anew"
 
