@@ -193,7 +193,8 @@ def _can(node: Node, needs: Needs) -> bool:
 
 
 def _nobody(needs: Needs) -> str:
-    wanted = [f"{needs.gpus} GPU{'s' * (needs.gpus > 1)}"] * bool(needs.gpus) + [f"the kind {needs.kind!r}"] * bool(needs.kind)
+    gpus = f"{needs.gpus} GPU{'s' * (needs.gpus > 1)}"
+    wanted = [gpus] * bool(needs.gpus) + [f"the kind {needs.kind!r}"] * bool(needs.kind)
     return f"No node has {' of '.join(wanted) or 'a free CPU'}: `plimsoll fleet` lists what there is."
 
 
