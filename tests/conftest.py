@@ -55,6 +55,7 @@ def nothing_is_known_yet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         for name in ("PLIMSOLL_CALIBRATIONS", "PLIMSOLL_SEARCHES", "PLIMSOLL_SETTINGS"):
             patch.setenv(name, str(folder / name.lower()))
+        patch.setattr("planner_app.planner.tracer.MOST_AT_A_TIME", 1)  # other tests have the other cores
         yield
     unkept()  # what could not be saved in a test is not told by the next command of another
 

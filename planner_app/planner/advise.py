@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from planner_app.core.replay.memory import Memory
 from planner_app.errors import Cancelled, PlannerError
 from planner_app.jobs.protocol import Progress
 from planner_app.jobs.versions import worker_versions
-from planner_app.planner.tracer import MOST_AT_A_TIME, Tracer, alike
+from planner_app.planner.tracer import Tracer, alike, at_a_time
 
 if TYPE_CHECKING:
     from planner_app.planner.planner import Planner
@@ -68,7 +67,7 @@ class _Traces:
 
     def make(self, steps: Sequence[StepSetup]) -> None:
         groups = alike(steps)
-        with ThreadPoolExecutor(max(1, min(len(groups), os.cpu_count() or 1, MOST_AT_A_TIME))) as pool:
+        with ThreadPoolExecutor(at_a_time(len(groups))) as pool:
             list(pool.map(self._make, groups))
 
     def _make(self, group: Sequence[StepSetup]) -> None:

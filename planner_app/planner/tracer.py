@@ -32,6 +32,11 @@ MOST_AT_A_TIME = 4  # TensorFlow alone takes half a gigabyte in each process
 OnProgress = Callable[[Progress], None] | None
 
 
+def at_a_time(groups: int) -> int:
+    """How many workers trace so many groups of setups."""
+    return max(1, min(groups, os.cpu_count() or 1, MOST_AT_A_TIME))
+
+
 class Tracer:
     """One model's traces, each made once. From any thread.
 
@@ -74,7 +79,7 @@ class Tracer:
         traced: SimpleQueue[Memory | None] = SimpleQueue()
         stopped = cancelled or threading.Event()
         groups = deque(alike(setup for setup in setups if setup not in self._memories))
-        at_a_time = max(1, min(len(groups), os.cpu_count() or 1, MOST_AT_A_TIME))
+        threads = at_a_time(len(groups))
 
         def trace_groups() -> None:
             try:
@@ -89,8 +94,8 @@ class Tracer:
             finally:
                 traced.put(None)
 
-        with ThreadPoolExecutor(at_a_time) as pool:
-            running = [pool.submit(trace_groups) for _ in range(at_a_time)]
+        with ThreadPoolExecutor(threads) as pool:
+            running = [pool.submit(trace_groups) for _ in range(threads)]
             try:
                 for _ in running:
                     for memory in iter(traced.get, None):

@@ -17,7 +17,8 @@ class Enough(Exception):
 
 
 @pytest.fixture
-def tracer(tmp_path: Path) -> Tracer:
+def tracer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tracer:
+    monkeypatch.setattr("planner_app.planner.tracer.MOST_AT_A_TIME", 4)  # one everywhere else, to start fewer processes
     return Tracer(tiny.dense_net(16), TraceCache(tmp_path))
 
 
