@@ -269,6 +269,13 @@ GUARDS = (
         "if True:",
         "tests/models/test_trusted.py",
     ),
+    Guard(
+        "A compressed log that is damaged at its beginning gets a sentence",
+        "files/logs/opening.py",
+        "if room is None:\n            raise",
+        "raise",
+        "tests/doctor/test_wrapped_logs.py -k damaged",
+    ),
 )
 
 
