@@ -15,6 +15,7 @@ from planner_app.units import format_bytes
 
 GIB, MIB = 1 << 30, 1 << 20
 LABELS = 40  # above all lines
+HALF_A_LINE = 7  # pixels
 ABOVE = 1.2  # of the peak: room for the names of the phases
 LARGEST_TERMS = 4  # on the card
 LATE = 0.94  # of the step: a name to the right of a border there would be cut
@@ -34,6 +35,7 @@ class TimelinePlot(QWidget):
         self.plot.setLimits(xMin=0.0, xMax=1.0, yMin=0.0)
         self.plot.getAxis("bottom").setStyle(showValues=False, tickLength=0)
         self.plot.getAxis("bottom").setHeight(8)
+        self.plot.getPlotItem().setContentsMargins(0, HALF_A_LINE, 0, 0)  # for the figure at the axis' end
         self.plot.keyPressEvent = self.keyPressEvent
         self.card = Card(self.plot)
         self._areas = Areas(self.plot, smooth=False)

@@ -38,7 +38,7 @@ class SelfTestView(QDialog):
         self._theme = theme
         self.setWindowTitle("Self-test")
         self.resize(*SIZE)
-        self.place, self.minutes = QComboBox(editable=True), QDoubleSpinBox()
+        self.place, self.minutes = QComboBox(editable=True), QDoubleSpinBox(decimals=1)
         self.place.addItems(["cpu", "gpu:0"])
         self.place.setAccessibleName("Where: cpu or gpu:0")
         self.minutes.setRange(0.1, 120)
