@@ -22,7 +22,7 @@ from planner_app.planner.planner import Planner
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "planner_app" / "data" / "demo.keras"
 TRAIN = ROOT / "tests" / "doctor" / "train.py"
-BATCH = 512
+BATCH = 128
 MIB = 1 << 20
 
 
