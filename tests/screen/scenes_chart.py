@@ -74,7 +74,7 @@ def labels_never_collide(stage: Stage, _folder: Path) -> None:
         stage.until(lambda: session.answers.idle, "all is worked out")
         turn(200)
         taken = chart.drawing.room.taken
-        assert len(taken) >= 6
+        assert len(taken) >= 5  # marker and size, two groups of devices, the chosen line's batch
         clashes = [(one, other) for one in taken for other in taken if one is not other and one.overlaps(other)]
         assert not clashes, clashes
         labels = [tag.text for tag in chart.drawing.levels.tags.shown]
