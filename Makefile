@@ -83,9 +83,8 @@ versions: $(READY) ## estimate and measure under TensorFlow 2.16 to 2.21 and Ker
 published: $(READY) ## hold estimates against figures that others have published from real GPUs; half an hour
 	$(BIN)/python tests/published
 
-gallery: $(READY) ## open, estimate and measure every model of tests/gallery; the table is build/gallery.md
+gallery: $(READY) ## every model of tests/gallery by function, file and live, held against real steps and fit; needs keras-hub
 	$(BIN)/python -m tests.gallery
-	$(BIN)/python -m tests.gallery --files --estimate particular tuned hub
 
 speeds: $(READY) ## fit the speed model to published trainings, and judge it on GPUs that were left out; minutes
 	$(BIN)/python tests/speeds
