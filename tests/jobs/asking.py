@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from planner_app.jobs.protocol import MIB, Limits, Request
 
+AT_ONCE_SECONDS = 5.0  # where a job would go on for ten minutes; others use the machine too
 COMMAND = [sys.executable, str(Path(__file__).with_name("child.py"))]
 
 
@@ -23,7 +24,7 @@ class Do(Request, frozen=True, kw_only=True, tag=True, tag_field="type"):
         return self.read
 
 
-def wait_for(what: Callable[[], bool], seconds: float = 5.0) -> bool:
+def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> bool:
     until = time.monotonic() + seconds
     while not what():
         if time.monotonic() > until:

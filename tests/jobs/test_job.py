@@ -152,7 +152,7 @@ def test_that_a_child_dies_with_its_parent_and_its_folder_is_found(tmp_path, mon
         scratch.sweep()
         assert len(list(Path(tempfile.gettempdir()).iterdir())) == 1  # a folder in use stays
         parent.kill()
-    assert wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 3)
+    assert wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
     monkeypatch.setattr(scratch, "YOUNG_SECONDS", 0)
     scratch.sweep()
     assert list(Path(tempfile.gettempdir()).iterdir()) == []

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from asking import COMMAND, Do, raw
+from asking import AT_ONCE_SECONDS, COMMAND, Do, raw
 
 from planner_app.errors import Cancelled
 from planner_app.jobs.job import Job, result_of
@@ -61,7 +61,7 @@ def test_that_a_file_can_only_grow_so_far(ask):
 
 
 @pytest.mark.parametrize("action", ["sleeps", "ignores_sigterm", "holds_the_lock", "eats_memory"])
-def test_that_cancel_ends_a_job_within_a_second(action):
+def test_that_cancel_ends_a_job_at_once(action):
     job = Job(Do(what=action), limits(memory_bytes=8 * GIB), command=COMMAND)
     events = iter(job)
     next(events)
@@ -69,7 +69,7 @@ def test_that_cancel_ends_a_job_within_a_second(action):
     begun = time.monotonic()
     threading.Thread(target=job.cancel).start()
     *_, failed = events
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < AT_ONCE_SECONDS
     assert (failed.error, failed.reason) == ("Cancelled", "Cancelled.")
 
 
@@ -112,7 +112,7 @@ def test_that_a_job_runs_once():
 def test_that_time_a_worker_waits_for_a_processor_is_not_counted(ask, monkeypatch):
     """As on a machine with too much to do: here it seems to wait all the time."""
     monkeypatch.setattr(OwnTime, "now", lambda _: Moment(time.monotonic(), time.monotonic()))
-    assert isinstance(ask(Do(what="naps", number=1), limits=limits(silence_seconds=0.4, seconds=2))[-1], Finished)
+    assert isinstance(ask(Do(what="naps", number=1), limits=limits(silence_seconds=0.9, seconds=10))[-1], Finished)
 
 
 def test_that_a_worker_gets_four_times_its_limit_at_most(ask, monkeypatch):

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from asking import COMMAND, Do, raw, wait_for
+from asking import AT_ONCE_SECONDS, COMMAND, Do, raw, wait_for
 
 from planner_app.errors import Cancelled, ModelError, WorkerError
 from planner_app.jobs.protocol import MIB, Finished, Limits, Started
@@ -69,7 +69,7 @@ def test_that_a_hanging_child_is_stopped_and_replaced(children, worker):
     assert process_of(worker)
 
 
-def test_that_a_cancelled_request_is_over_within_a_second_and_the_next_one_works(worker):
+def test_that_a_cancelled_request_is_over_at_once_and_the_next_one_works(worker):
     job = worker.job(Do(what="ignores_sigterm"))
     events = iter(job)
     next(events)
@@ -77,7 +77,7 @@ def test_that_a_cancelled_request_is_over_within_a_second_and_the_next_one_works
     job.cancel()
     *_, failed = events
     assert failed.error == "Cancelled"
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < AT_ONCE_SECONDS
     assert process_of(worker)
 
 
