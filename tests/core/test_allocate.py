@@ -4,7 +4,7 @@ import pytest
 from steps import Step, replayed
 
 from planner_app.core.model.setup import Setup
-from planner_app.core.model.trace import Access, Size, StepTrace
+from planner_app.core.model.trace import Access, Role, Size, StepTrace
 from planner_app.core.replay.allocate import STARTS, Start, allocate
 from planner_app.core.replay.memory import Memory
 
@@ -114,3 +114,12 @@ def test_that_how_the_pool_lies_at_the_start_changes_nothing_that_is_requested()
 def test_that_the_same_start_gives_the_same_peak():
     trace = two_layers()
     assert peak(trace, 7, start=Start(small=20, turned=0.6)) == peak(trace, 7, start=Start(small=20, turned=0.6))
+
+
+@pytest.mark.parametrize(("role", "chunk"), [(Role.WEIGHT, 5 * MIB // 2), (Role.OPTIMIZER, 2 * MIB)])
+def test_that_a_weight_that_is_initialized_lies_behind_the_numbers_it_was_made_of(role: Role, chunk: int):
+    step = Step()
+    step.make("Use", step.read(step.variable(3 * MIB // 2, role)), size=100)
+    # Numbers take all of the first region, what is scaled a part of the second, and the weight the rest of that.
+    found = peak(step.trace(), start=Start(initialized=True))
+    assert found.in_use_bytes == chunk + CONSTANTS + 256

@@ -5,7 +5,7 @@ from steps import Step, live_bytes, replayed, story
 
 from planner_app.core.model.trace import Access, Constant, Role, Size, StepTrace
 from planner_app.core.replay.allocate import live, state_bytes
-from planner_app.core.replay.liveness import folded_values, replay
+from planner_app.core.replay.liveness import folded_values, replay_process
 
 MIB = 1 << 20
 
@@ -308,7 +308,17 @@ def test_that_the_first_update_copies_what_was_made_of_shared_zeros():
     weight = step.variable(1000)
     for variable in (slot, weight):
         step.assign(variable, step.make("Change", size=10), Access.UPDATE)
-    buffers = replay(step.trace(), steps=2, zeros=True)
+    buffers = replay_process(step.trace(), frozenset(), [None, None], zeros=True)
     taken = [buffers.owner[move] for move in buffers.moves if move >= buffers.before and buffers.owner[move] >= 0]
     assert taken == [slot]  # once: in the second step nobody shares it
     assert [buffers.owner[~move] for move in buffers.moves if move < 0 and buffers.owner[~move] >= 0] == [slot]
+
+
+def test_that_each_step_of_a_process_runs_in_its_own_order():
+    step = Step()
+    for size in (100, 200):
+        step.make("Change", size=size)
+    trace = step.trace()
+    buffers = replay_process(trace, frozenset(), [[0, ~0, 1, ~1], [1, 0, ~0, ~1]])
+    assert [trace.sizes[buffers.size[move]].constant for move in buffers.moves if move >= 0] == [100, 200, 200, 100]
+    assert [move >= 0 for move in buffers.moves[buffers.last_step :]] == [True, True, False, False]

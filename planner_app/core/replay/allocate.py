@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from planner_app.core.model.trace import StepTrace
+from planner_app.core.model.trace import Role, StepTrace
 from planner_app.core.replay.bfc import Allocator
 from planner_app.core.replay.liveness import Buffers
 
@@ -38,13 +38,18 @@ class Start:
         small: Small buffers that were taken before, every other one given back: Keras makes some while it builds.
         turned: With which of them the variables began to take their values, as a share of all: which assignment of
             many the executor starts with is left to chance (edgeset.h), the others follow.
+        initialized: Keras made the values itself, a weight's in three steps (uniform numbers, scaled, shifted), each
+            with a buffer of its own; no other value arrived before.
     """
 
     small: int = 0
     turned: float = 0.0
+    initialized: bool = False
 
 
 AS_LOADED = Start()
+# A model that is trained where it was built.
+INITIALIZED = Start(small=100, initialized=True)
 STARTS = tuple(Start(small=100, turned=turn / 5) for turn in range(5))
 
 
@@ -62,9 +67,9 @@ def allocate(
 
     `book`, if given, gets the bytes in use after each move of the last step.
 
-    Each variable's value arrives in a buffer of its own (loaded from a file or made by an initializer) before the
-    variable takes a copy, so a pool that grows has room to spare when the first step starts. Constants follow when that
-    is over: their kernels are made with the step's executor (constant_op.cc).
+    Unless Keras initializes it where it lies, a variable's value arrives in a buffer of its own before the variable
+    takes a copy, so a pool that grows has room to spare when the first step starts. Constants follow when that is over:
+    their kernels are made with the step's executor (constant_op.cc).
     """
     sizes = [size.at(batch) for size in trace.sizes]
     allocator = Allocator(limit_bytes, growth)
@@ -73,10 +78,15 @@ def allocate(
     order = [moves[place] for place in range(buffers.before)]
     for chunk in [allocator.allocate(1) for _ in range(start.small)][::2]:
         allocator.free(chunk)
-    loading = [allocator.allocate(sizes[size[variable]]) for variable in order] if growth else []
+    copied = growth and not start.initialized
+    loading = [allocator.allocate(sizes[size[variable]]) for variable in order] if copied else []
     turn = int(start.turned * len(order))
     for variable in (*order[turn:], *order[:turn]):
+        weight = start.initialized and trace.variables[variable].role in (Role.WEIGHT, Role.FROZEN)
+        passing = [allocator.allocate(sizes[size[variable]]) for _ in range(2 * weight)]
         chunks[variable] = allocator.allocate(sizes[size[variable]])
+        for chunk in passing:
+            allocator.free(chunk)
     if min((0, *loading, *chunks.values())) < 0:
         return None
     for chunk in loading:

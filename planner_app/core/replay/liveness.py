@@ -64,19 +64,26 @@ def replay(
     folded: frozenset[int] = frozenset(),
     schedule: Sequence[int] | None = None,
     steps: int = STEPS,
-    *,
-    zeros: bool = False,
 ) -> Buffers:
     """Some steps in a row, each behind one that adds up gradients where there is that kind.
 
-    A schedule names operations as they begin (`n`) and end (`~n`); without one, they run one by one. With `zeros` the
-    optimizer's variables share, until the first step is over, the zeros they were made of (AssignVariableOp takes its
-    input as it is), so that the first update copies them, wherever there is room then.
+    A schedule names operations as they begin (`n`) and end (`~n`); without one, they run one by one.
+    """
+    return replay_process(trace, folded, [schedule] * steps)
+
+
+def replay_process(
+    trace: StepTrace, folded: frozenset[int], schedules: Iterable[Sequence[int] | None], *, zeros: bool = False
+) -> Buffers:
+    """Steps that each have an order of their own, as on a pool of threads.
+
+    With `zeros` the optimizer's variables share, until the first step is over, the zeros they were made of
+    (AssignVariableOp takes its input as it is), so that the first update copies them, wherever there is room then.
     """
     run = _Replay(trace, folded)
     begins = []
     shared = run.share(Role.OPTIMIZER) if zeros else []
-    for _ in range(steps):
+    for schedule in schedules:
         begins.append(len(run.moves))
         run.step(schedule)
         while shared:
