@@ -16,7 +16,7 @@ import html
 import json
 import re
 import unicodedata
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -50,6 +50,14 @@ _SHOWN = _Table(_LINES + _JOINERS)
 def is_plain(text: str) -> bool:
     """True for a single line that is safe on any screen as it is."""
     return text.isprintable() or for_line(text) == text
+
+
+def unreadable(value: Any) -> str | None:
+    """The first string in it with control characters or misleading text direction, if any."""
+    if isinstance(value, str):
+        return None if is_plain(value) else value
+    inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return next((found for each in inside if (found := unreadable(each)) is not None), None)
 
 
 def for_terminal(text: str) -> str:

@@ -8,6 +8,7 @@ from planner_app.core.buying.scenario import Scenario
 from planner_app.errors import PlannerError
 from planner_app.files.reading import read_at_most
 from planner_app.files.writing import reason, write_atomically
+from planner_app.foreign_text import unreadable
 
 VERSION = 1
 MAX_FILE_BYTES = 1 << 20
@@ -42,8 +43,11 @@ def read_scenario(path: Path) -> Scenario:
                 f"The scenario {str(path)!r} has schema_version {version}, but this plimsoll reads {VERSION}: "
                 f"{'use a newer plimsoll' if version > VERSION else 'save it again'}."
             )
-        return msgspec.json.decode(data, type=_File).scenario
+        scenario = msgspec.json.decode(data, type=_File).scenario
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise PlannerError(
             f"{str(path)!r} is not a scenario: {error}. Expected a file written by plimsoll shop --scenario."
         ) from error
+    if (text := unreadable(msgspec.to_builtins(scenario))) is not None:
+        raise PlannerError(f"The scenario {str(path)!r} can't be used: {text[:60]!r} contains unprintable characters.")
+    return scenario

@@ -1,6 +1,7 @@
 """Scenarios and lists of machines on disk."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -60,4 +61,16 @@ def test_that_a_mistake_in_own_machines_is_named(tmp_path):
     own = tmp_path / "machines.json"
     own.write_text('{"schema_version": 1, "machines": [{"name": "x"}]}')
     with pytest.raises(DeviceError, match="most_gpus"):
+        load_market(own)
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m", "a\nfits", "a\u202e", "a\x9b2J"])
+def test_that_letters_which_steer_a_screen_are_refused_however_they_are_written(tmp_path, name):
+    write_scenario(tmp_path / "a.json", replace(SCENARIO, model=name))
+    with pytest.raises(PlannerError, match="unprintable"):
+        read_scenario(tmp_path / "a.json")
+    own = tmp_path / "machines.json"
+    tower = {"name": name, "most_gpus": 3, "supply_watts": 1600, "memory_gib": 128, "slots": 6, "usd": 4000}
+    own.write_text(json.dumps({"schema_version": 1, "machines": [tower]}))  # the letters as escapes
+    with pytest.raises(DeviceError, match="unprintable"):
         load_market(own)

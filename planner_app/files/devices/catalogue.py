@@ -3,7 +3,6 @@
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -15,7 +14,7 @@ from planner_app.files.devices.building import build, variants
 from planner_app.files.devices.entries import VERSION, CatalogueFile, Entry
 from planner_app.files.home import config_folder
 from planner_app.files.reading import read_at_most
-from planner_app.foreign_text import is_plain
+from planner_app.foreign_text import unreadable
 from planner_app.units import parse_bytes
 
 OWN_FILE = data.FOLDER / "devices.json"
@@ -80,7 +79,7 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
         raise DeviceError(_unusable(path, _newer(data) or f"{error}")) from error
     if read.schema_version != VERSION:
         raise DeviceError(_unusable(path, _newer(data)))
-    if (text := _unreadable(msgspec.to_builtins(read))) is not None:
+    if (text := unreadable(msgspec.to_builtins(read))) is not None:
         raise DeviceError(_unusable(path, f"{text[:60]!r} contains unprintable characters"))
     seen: set[str] = set()
     for entry in read.devices:
@@ -88,14 +87,6 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
             raise DeviceError(_unusable(path, f"it names {entry.name!r} twice"))
         seen.add(key)
     return read.devices
-
-
-def _unreadable(value: Any) -> str | None:
-    """The first string in it with control characters or misleading text direction, if any."""
-    if isinstance(value, str):
-        return None if is_plain(value) else value
-    inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return next((found for each in inside if (found := _unreadable(each)) is not None), None)
 
 
 def schema() -> bytes:

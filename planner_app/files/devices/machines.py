@@ -13,7 +13,7 @@ from planner_app.errors import DeviceError
 from planner_app.files.devices.entries import Amount, Count, Date, Name, Strict
 from planner_app.files.home import config_folder
 from planner_app.files.reading import read_at_most
-from planner_app.foreign_text import is_plain
+from planner_app.foreign_text import unreadable
 
 VERSION = 1
 TEMPLATES, CLOUD = data.FOLDER / "machines.json", data.FOLDER / "instances.json"
@@ -153,8 +153,8 @@ def _read(path: Path, kind: type[T]) -> T:
         raise DeviceError(
             _unusable(path, f"it has schema_version {read.schema_version}, this plimsoll reads {VERSION}")
         )
-    if not is_plain(found.decode(errors="replace").replace("\n", " ").replace("\t", " ").replace("\r", " ")):
-        raise DeviceError(_unusable(path, "it contains unprintable characters"))
+    if (text := unreadable(msgspec.to_builtins(read))) is not None:
+        raise DeviceError(_unusable(path, f"{text[:60]!r} contains unprintable characters"))
     return read
 
 
