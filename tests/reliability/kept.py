@@ -7,7 +7,8 @@ from pathlib import Path
 FOLDER = Path(__file__).with_name("results")
 
 
-def keep_result(file: str, name: str, count: int, bad: int, detail: str) -> None:
+def keep_result(file: str, name: str, count: int, bad: int, detail: str, ran: str = "") -> None:
+    """`ran` is the day, where that is not today."""
     FOLDER.mkdir(exist_ok=True)
-    result = {"name": name, "count": count, "bad": bad, "detail": detail, "date": date.today().isoformat()}
+    result = {"name": name, "count": count, "bad": bad, "detail": detail, "date": ran or date.today().isoformat()}
     (FOLDER / f"{file}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -38,6 +38,12 @@ def results(name: str, cases: list[str], folder: Path = FOLDER) -> dict[str, Any
     return {case: kept[case]["result"] for case in cases if case in kept}
 
 
+def oldest(name: str, cases: list[str], folder: Path = FOLDER) -> str:
+    """The day since which all of them were run."""
+    kept = _kept(name, folder)
+    return min(kept[case]["date"] for case in cases if case in kept)
+
+
 def _kept(name: str, folder: Path) -> dict[str, Any]:
     path = folder / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

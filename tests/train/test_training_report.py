@@ -1,7 +1,7 @@
 """What `make equality` and `make disturbances` keep, and the README's table of it."""
 
 import pytest
-from case_results import CaseResults, results
+from case_results import CaseResults, oldest, results
 from disturbances import CASES as DISTURBANCES
 from equality import HOSTS, WAYS, Difference
 from matrix import CASES
@@ -17,6 +17,8 @@ def test_that_a_run_that_was_interrupted_goes_on(tmp_path):
     assert CaseResults("some", "matrix.py", folder=tmp_path).left(cases) == ["sum"]
     assert CaseResults("some", "matrix.py", "equality.py", folder=tmp_path).left(cases) == cases  # another test
     assert results("some", cases, tmp_path) == {"plain": FAR}
+    (tmp_path / "some.json").write_text('{"plain": {"date": "2026-11-19"}, "sum": {"date": "2026-11-18"}}')
+    assert oldest("some", cases, tmp_path) == "2026-11-18"
 
 
 def test_that_only_the_text_between_the_marks_is_written():

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from case_results import HERE, results
+from case_results import HERE, oldest, results
 from disturbances import CASES as DISTURBANCES
 from matrix import CASES
 
@@ -60,6 +60,7 @@ def keep_rows(equality: dict[str, Any], disturbances: dict[str, Any]) -> None:
         sum(each["state"] > 1e-5 or each["metrics"] > 1e-6 or each["updates"] != 0 for each in ways),
         f"{len(equality)} models and losses on one device, two, and two hosts; weights and state differ by at most "
         f"{max(each['state'] for each in ways):.1e}, metrics by {max(each['metrics'] for each in ways):.1e}",
+        oldest("equality", list(equality)),
     )
     keep_result(
         "disturbances",
@@ -68,6 +69,7 @@ def keep_rows(equality: dict[str, Any], disturbances: dict[str, Any]) -> None:
         sum(bool(row["wrong"]) for row in disturbances.values()),
         "at the first step, in the middle, in validation, in the second epoch; plain and compiled by XLA; one host and "
         f"two; weights and state differ by at most {max(row['state'] for row in disturbances.values()):.1e}",
+        oldest("disturbances", list(disturbances)),
     )
 
 
