@@ -8,6 +8,8 @@ import keras
 import numpy as np
 
 from planner_app import open_model
+from planner_app.jobs.pool import WorkerPool
+from planner_app.planner import planner
 from planner_app.train import fits
 
 BATCH = 32
@@ -118,4 +120,6 @@ def tuned() -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"compared": compared(Path(sys.argv[1])), "own": untouched(), "tuned": tuned()}))  # noqa: T201
+    with WorkerPool() as workers:
+        planner.WorkerPool = lambda: workers  # TensorFlow is imported once for all these models
+        print(json.dumps({"compared": compared(Path(sys.argv[1])), "own": untouched(), "tuned": tuned()}))  # noqa: T201
