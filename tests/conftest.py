@@ -60,6 +60,16 @@ def nothing_is_known_yet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     unkept()  # what could not be saved in a test is not told by the next command of another
 
 
+@pytest.fixture(scope="module")
+def same_workers(nothing_is_known_yet: None) -> Iterator[None]:
+    """All questions of a file's tests are asked of the same workers: TensorFlow is imported once for them."""
+    from planner_app.jobs.pool import WorkerPool
+
+    with WorkerPool() as workers, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("planner_app.planner.planner.WorkerPool", lambda: workers)
+        yield
+
+
 def own_surroundings(run: Path) -> dict[str, str]:
     """Traces are shared by all: an entry is found only by what it was made from."""
     home = run / os.environ.get(WORKER_VARIABLE, "alone")

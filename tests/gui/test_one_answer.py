@@ -19,6 +19,8 @@ from planner_app.gui.panels.chart.presenter import ChartPresenter
 from planner_app.gui.panels.chart.view import ChartView
 from planner_app.gui.state.session import Session
 
+pytestmark = pytest.mark.usefixtures("same_workers")
+
 DEVICE = "3GiB:8.6"
 WAIT_MS, PAUSE_MS = 240_000, 50
 
