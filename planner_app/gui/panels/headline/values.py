@@ -8,6 +8,7 @@ from planner_app.core.estimate.level import Level, Source
 from planner_app.core.estimate.need import Need
 from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.device import Device
+from planner_app.core.hardware.refusal import short_name
 from planner_app.core.model.setup import Jit, Setup
 from planner_app.gui.state.choice import Choice
 from planner_app.gui.state.status import verdict as sentence_of
@@ -114,7 +115,7 @@ def _band(level: Level) -> str:
 
 
 def _where(need: Need, device: Device) -> str:
-    name = device.name if device.cuda else "the CPU"
+    name = short_name(device) if device.cuda else "the CPU"  # as on the chart: there is little room
     limit = need.capacity_bytes
     return f"on {name}, without a limit" if limit is None else f"of {format_bytes(limit)} on {name}"
 
