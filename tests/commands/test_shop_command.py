@@ -23,6 +23,8 @@ KEYS = (
 
 Run = Callable[..., tuple[int, str, str]]
 
+pytestmark = pytest.mark.usefixtures("same_workers")
+
 
 class Day(date):
     """The day on which the catalogue's prices were looked at: on a later one they would all be old."""
