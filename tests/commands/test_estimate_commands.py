@@ -14,6 +14,8 @@ import pytest
 import planner_app
 from planner_app.cli import main
 
+pytestmark = pytest.mark.usefixtures("same_workers")
+
 PACKAGE = Path(planner_app.__file__).parent
 DEMO = str(PACKAGE / "data" / "demo.keras")
 MIB = 1 << 20
