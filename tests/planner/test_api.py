@@ -15,6 +15,8 @@ from planner_app.files.plans import read_plan
 from planner_app.jobs.protocol import Progress
 from planner_app.planner.api.handle import Model
 
+pytestmark = pytest.mark.usefixtures("same_workers")
+
 DEMO = str(FOLDER / "demo.keras")
 
 
