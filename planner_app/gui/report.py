@@ -15,7 +15,7 @@ from planner_app.gui.background.slot import TaskSlot
 from planner_app.gui.captions import caption_of
 from planner_app.gui.frame.panel import Panel
 from planner_app.gui.look import export
-from planner_app.gui.look.pens import at_scale
+from planner_app.gui.look.plot.pens import at_scale
 from planner_app.gui.look.sheet import Caption, scale_of, svg_sheet
 from planner_app.gui.look.theme import LIGHT
 from planner_app.gui.panels.layers.treemap import Treemap

@@ -16,7 +16,7 @@ from planner_app.core.estimate.need import Need
 from planner_app.core.hardware.runtime import allocator_limit_bytes
 from planner_app.core.model.setup import Precision
 from planner_app.files.devices.catalogue import find_device
-from planner_app.gui.look.pieces import in_pieces
+from planner_app.gui.look.plot.pieces import in_pieces
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.panels.chart import curve as curve_module
 from planner_app.gui.panels.chart.curve import GIB, Curve, ExactLine

@@ -11,9 +11,9 @@ from planner_app.files.writing import reason, write_atomically
 from planner_app.foreign_text import for_terminal
 from planner_app.gui.frame.panel import Panel, Table
 from planner_app.gui.look.buffers import written
-from planner_app.gui.look.copying import put
-from planner_app.gui.look.pens import at_scale
+from planner_app.gui.look.plot.pens import at_scale
 from planner_app.gui.look.sheet import Caption, pdf_sheet, png_sheet, scale_of, svg_sheet
+from planner_app.gui.look.table.copying import put
 from planner_app.reports.csv_rows import csv_text
 
 WINDOW_SCALE = 2.0  # twice the pixels of the screen

@@ -11,10 +11,10 @@ from PySide6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from planner_app.gui.look.bars import RIGHT, BarDelegate
-from planner_app.gui.look.index import Index
 from planner_app.gui.look.plain_label import plain_tip
-from planner_app.gui.look.plain_table import heading, make_plain
+from planner_app.gui.look.table.bars import RIGHT, BarDelegate
+from planner_app.gui.look.table.index import Index
+from planner_app.gui.look.table.plain_table import heading, make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.advice.values import Row, Use
 

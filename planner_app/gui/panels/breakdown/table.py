@@ -7,8 +7,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QStyleOptionViewItem, QTreeView
 
 from planner_app.core.estimate.breakdown import Term
-from planner_app.gui.look.bars import RIGHT, BarDelegate, percent
-from planner_app.gui.look.index import ROOT, Index
+from planner_app.gui.look.table.bars import RIGHT, BarDelegate, percent
+from planner_app.gui.look.table.index import ROOT, Index
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.values import Row
 from planner_app.units import format_bytes

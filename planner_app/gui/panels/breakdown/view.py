@@ -13,10 +13,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from planner_app.gui.look.areas import Areas, paint_frame, plain_plot, show_axes
-from planner_app.gui.look.pens import faint, pen
-from planner_app.gui.look.pieces import in_pieces
 from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.plot.areas import Areas, paint_frame, plain_plot, show_axes
+from planner_app.gui.look.plot.pens import faint, pen
+from planner_app.gui.look.plot.pieces import in_pieces
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.breakdown.table import TermList
 from planner_app.gui.panels.breakdown.values import GIB, BreakdownValues

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 
 from planner_app.core.estimate.verdict import Verdict
 from planner_app.foreign_text import for_line
-from planner_app.gui.look.index import Index
+from planner_app.gui.look.table.index import Index
 from planner_app.gui.look.theme import Theme
 
 ROW, PAD, RADIUS = 46, 12, 5

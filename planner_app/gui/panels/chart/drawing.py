@@ -7,9 +7,9 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from planner_app.core.model.setup import Precision
-from planner_app.gui.look.areas import Area
-from planner_app.gui.look.pens import faint, on_paper, pen
-from planner_app.gui.look.pieces import in_pieces
+from planner_app.gui.look.plot.areas import Area
+from planner_app.gui.look.plot.pens import faint, on_paper, pen
+from planner_app.gui.look.plot.pieces import in_pieces
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.axis import BatchAxis
 from planner_app.gui.panels.chart.drawn.crossings import Crossings

@@ -7,8 +7,8 @@ from PySide6.QtGui import QColor, QFont, QHelpEvent, QKeyEvent, QMouseEvent, QPa
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from planner_app.core.estimate.verdict import Verdict
-from planner_app.gui.look.pens import faint
 from planner_app.gui.look.plain_label import plain_tip
+from planner_app.gui.look.plot.pens import faint
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.axis import BatchAxis
 from planner_app.gui.panels.chart.values import Picture, Series

@@ -8,7 +8,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from planner_app.core.estimate.need import Need
-from planner_app.gui.look.pens import pen
+from planner_app.gui.look.plot.pens import pen
 from planner_app.gui.look.short import short
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.curve import GIB, Curve, curve_of

@@ -7,8 +7,8 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt, QTimer, 
 from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from planner_app.gui.look.pens import faint, pen
 from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.plot.pens import faint, pen
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.axis import BatchAxis
 from planner_app.gui.panels.chart.card import Card, CardValues

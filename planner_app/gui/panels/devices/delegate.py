@@ -4,7 +4,7 @@ from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionButton, QStyleOptionViewItem, QTreeView
 
-from planner_app.gui.look.index import Index
+from planner_app.gui.look.table.index import Index
 from planner_app.gui.panels.devices.model import NAME, SIZE, USE
 from planner_app.gui.panels.devices.values import Kind, Row
 

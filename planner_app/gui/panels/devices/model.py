@@ -7,8 +7,8 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
 from planner_app.core.hardware.device import Device
 from planner_app.foreign_text import for_html
-from planner_app.gui.look.index import Index
 from planner_app.gui.look.plain_label import plain_tip
+from planner_app.gui.look.table.index import Index
 from planner_app.gui.panels.devices.facts import facts
 from planner_app.gui.panels.devices.values import Kind, Row
 

@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from planner_app.gui.look.bars import RIGHT
 from planner_app.gui.look.paper import tint
 from planner_app.gui.look.plain_label import PlainLabel, plain_tip
-from planner_app.gui.look.plain_table import make_plain
+from planner_app.gui.look.table.bars import RIGHT
+from planner_app.gui.look.table.plain_table import make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.fleet.values import COLUMNS, FleetValues, Row
 

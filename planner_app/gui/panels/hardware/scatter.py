@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from planner_app.core.hardware.prices import Pay
-from planner_app.gui.look.areas import show_axes
-from planner_app.gui.look.pens import on_paper
+from planner_app.gui.look.plot.areas import show_axes
+from planner_app.gui.look.plot.pens import on_paper
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.hardware.values import Dot, Hardware, Key
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from planner_app.core.hardware.option import Option
 from planner_app.gui.look.plain_label import PlainLabel
-from planner_app.gui.look.plain_table import make_plain
+from planner_app.gui.look.table.plain_table import make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.hardware.cells import COLUMNS
 from planner_app.gui.panels.hardware.filters import Filters

@@ -2,8 +2,8 @@
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
-from planner_app.gui.look.index import Index
 from planner_app.gui.look.plain_label import plain_tip
+from planner_app.gui.look.table.index import Index
 from planner_app.gui.panels.chart.drawn.capacity import why_less
 from planner_app.gui.panels.largest.values import Cell, HeatMap, State, place
 

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from planner_app.gui.look.index import Index
 from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.table.index import Index
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.largest.header import Group, GroupedHeader, RowHeader
 from planner_app.gui.panels.largest.model import LargestModel

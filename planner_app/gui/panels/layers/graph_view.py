@@ -6,9 +6,9 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QToolTip, QWidget
 
-from planner_app.gui.look.bars import percent
 from planner_app.gui.look.plain_label import plain_tip
-from planner_app.gui.look.ramp import ink, ramp
+from planner_app.gui.look.plot.ramp import ink, ramp
+from planner_app.gui.look.table.bars import percent
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.graph import Graph, Node
 from planner_app.gui.panels.layers.treemap import describe

@@ -7,9 +7,9 @@ from PySide6.QtCore import QAbstractTableModel, QSortFilterProxyModel, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QStyleOptionViewItem
 
-from planner_app.gui.look.bars import RIGHT, BarDelegate, percent
-from planner_app.gui.look.index import ROOT, Index
 from planner_app.gui.look.plain_label import plain_tip
+from planner_app.gui.look.table.bars import RIGHT, BarDelegate, percent
+from planner_app.gui.look.table.index import ROOT, Index
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.values import NO_LAYER_MEANING, LayerRow, totals
 from planner_app.units import format_bytes

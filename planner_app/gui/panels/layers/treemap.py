@@ -16,8 +16,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from planner_app.gui.look.bars import percent
-from planner_app.gui.look.ramp import ink, ramp
+from planner_app.gui.look.plot.ramp import ink, ramp
+from planner_app.gui.look.table.bars import percent
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.squarify import LEAST_GROUP, Box, Tile, tiles
 from planner_app.gui.panels.layers.values import NO_LAYER_MEANING, LayerRow

@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 
 from planner_app.core.estimate.breakdown import Term
 from planner_app.foreign_text import for_html
-from planner_app.gui.look.copying import copy_rows_of
-from planner_app.gui.look.ramp import ramp
+from planner_app.gui.look.plot.ramp import ramp
+from planner_app.gui.look.table.copying import copy_rows_of
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.layers.graph import graph
 from planner_app.gui.panels.layers.graph_view import GraphView

@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
 )
 
 from planner_app.foreign_text import for_line
-from planner_app.gui.look.index import Index
 from planner_app.gui.look.paper import tint
-from planner_app.gui.look.pens import pen
 from planner_app.gui.look.plain_label import PlainLabel
+from planner_app.gui.look.plot.pens import pen
+from planner_app.gui.look.table.index import Index
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.palette.values import Entry
 

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from planner_app.gui.look.bars import FAINT, RIGHT, fill
-from planner_app.gui.look.index import Index
-from planner_app.gui.look.plain_table import heading, make_plain
+from planner_app.gui.look.table.bars import FAINT, RIGHT, fill
+from planner_app.gui.look.table.index import Index
+from planner_app.gui.look.table.plain_table import heading, make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.plan.values import RungRow
 from planner_app.units import format_bytes

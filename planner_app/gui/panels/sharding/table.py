@@ -6,10 +6,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter
 from PySide6.QtWidgets import QHeaderView, QStyleOptionViewItem, QTableWidget, QTableWidgetItem
 
-from planner_app.gui.look.bars import RIGHT, BarDelegate
-from planner_app.gui.look.index import Index
 from planner_app.gui.look.plain_label import plain_tip
-from planner_app.gui.look.plain_table import heading, make_plain
+from planner_app.gui.look.table.bars import RIGHT, BarDelegate
+from planner_app.gui.look.table.index import Index
+from planner_app.gui.look.table.plain_table import heading, make_plain
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.sharding.values import Row, SideBySide
 

@@ -6,8 +6,8 @@ from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from planner_app.gui.look.areas import Areas, paint_frame, plain_plot, show_axes
-from planner_app.gui.look.pens import on_paper, pen
+from planner_app.gui.look.plot.areas import Areas, paint_frame, plain_plot, show_axes
+from planner_app.gui.look.plot.pens import on_paper, pen
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.card import Card, CardRow, CardValues
 from planner_app.gui.panels.timeline.values import Course, Line, TimelineValues

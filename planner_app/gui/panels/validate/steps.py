@@ -4,8 +4,8 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, Qt
 
-from planner_app.gui.look.areas import Area, paint_frame, show_axes
-from planner_app.gui.look.pens import faint, pen
+from planner_app.gui.look.plot.areas import Area, paint_frame, show_axes
+from planner_app.gui.look.plot.pens import faint, pen
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.axis import BatchAxis
 

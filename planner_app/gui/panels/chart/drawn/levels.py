@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
-from planner_app.gui.look.pens import faint, pen
 from planner_app.gui.look.plain_label import plain_tip
+from planner_app.gui.look.plot.pens import faint, pen
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.drawn.capacity import Capacity, Group, groups
 from planner_app.gui.panels.chart.drawn.items import Pool, Shade, add

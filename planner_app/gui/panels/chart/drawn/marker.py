@@ -4,7 +4,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 
-from planner_app.gui.look.pens import faint, pen
+from planner_app.gui.look.plot.pens import faint, pen
 from planner_app.gui.look.theme import Theme
 from planner_app.gui.panels.chart.drawn.items import Ring, Stem, add
 from planner_app.gui.panels.chart.drawn.labels import Box, Room, Side, Tag, Words

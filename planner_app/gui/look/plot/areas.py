@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QGraphicsPolygonItem, QStyleOptionGraphicsItem, QWidget
 
-from planner_app.gui.look.pens import pen
+from planner_app.gui.look.plot.pens import pen
 from planner_app.gui.look.theme import Theme
 
 Heights = npt.NDArray[np.float64]

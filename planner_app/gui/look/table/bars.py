@@ -4,7 +4,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from planner_app.gui.look.index import Index
+from planner_app.gui.look.table.index import Index
 
 FAINT = 0.4  # opacity of a bar, so that its number stays readable
 HEIGHT = 16
