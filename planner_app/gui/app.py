@@ -24,6 +24,7 @@ from planner_app.gui.frame.panel import Panel
 from planner_app.gui.frame.statusbar import StatusPresenter
 from planner_app.gui.frame.window import MainWindow
 from planner_app.gui.look.plain_label import warn
+from planner_app.gui.look.tabs import TabStyle
 from planner_app.gui.look.theme import Appearance
 from planner_app.gui.opener import Opener
 from planner_app.gui.panels.centre.presenter import CentrePresenter
@@ -69,7 +70,7 @@ class App(QObject):
         self._to_reopen: list[ModelSource] = []
         self._make_centre()
         self.actions = actions.Actions(self)
-        self.window = MainWindow(self.centre, self.actions.menus())
+        self.window = MainWindow(self.centre, self.actions.menus(), TabStyle())
         self.window.resize(*SIZE)
         self.opener = Opener(self.session, self.window)
         self._status = StatusPresenter(self.session, self.window.statusBar())

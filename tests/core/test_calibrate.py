@@ -1,5 +1,6 @@
 """How measurements calibrate an estimate. Ratios and bands worked out by hand."""
 
+from dataclasses import replace
 from math import inf, sqrt
 
 import pytest
@@ -12,7 +13,7 @@ from planner_app.core.estimate.need import Need
 from planner_app.core.estimate.verdict import Verdict
 from planner_app.core.hardware.device import custom_device
 from planner_app.core.measure.calibration import Calibration, Sample, calibrated_level, sentence
-from planner_app.core.measure.compare import Comparison
+from planner_app.core.measure.compare import Comparison, compare
 from planner_app.core.measure.measurement import GpuUse, Measurement, Order, Place, Run, Step, StepMemory, Versions
 from planner_app.core.measure.sample import sample_of, why_not_calibrating
 from planner_app.core.model.setup import Jit, Setup
@@ -135,3 +136,18 @@ def test_that_a_measurement_on_a_pool_of_threads_does_not_calibrate():
     assert why_not_calibrating(measured(Place((0,)))) == ""
     assert why_not_calibrating(measured(Place(), Order.INLINE)) == ""
     assert "measure with --inline" in why_not_calibrating(measured(Place()))
+
+
+def test_that_a_measurement_with_a_limit_on_the_cpu_is_held_against_one_region():
+    made = HandmadeStep()
+    made.make("Sum", made.make("MatMul", size=20 << 20), size=4)
+    memory = Memory(made.trace(), Setup(batch=8, jit=Jit.OFF).step("cpu"))
+    grown = replace(measured(Place(), Order.INLINE), setup=Setup(batch=8))
+    whole = replace(grown, one_region=True)
+
+    # A pool that grows makes room for 20 MiB with a region of 32, which is handed out whole; the rest are small chunks.
+    growing, at_once = compare(memory, grown), compare(memory, whole)
+    assert growing is not None and at_once is not None
+    assert growing.estimated_bytes >> 10 == 32 << 10
+    assert at_once.estimated_bytes >> 10 == 20 << 10
+    assert memory.point(8).in_use_bytes == growing.estimated_bytes

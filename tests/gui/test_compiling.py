@@ -109,6 +109,8 @@ def test_that_plan_and_hardware_give_the_compilers_figure_as_the_headline_does(
     session.choose_setup(jit=Jit.ON, batch=64)
     setup, device, planner = session.choice.setup, session.choice.device, session.planner
     assert planner is not None
+    lines, key = planner.lines.load(), planner.lines._key(setup, device)
+    lines.pop(key, None)  # what tests before have compiled
     plan_view, shop_view = PlanView(appearance.theme), HardwareView(appearance.theme)
     plan, shop = PlanPresenter(session, plan_view, appearance), HardwarePresenter(session, shop_view, appearance)
     step_view = TimelineView(appearance.theme)
@@ -123,7 +125,6 @@ def test_that_plan_and_hardware_give_the_compilers_figure_as_the_headline_does(
 
     wait(lambda: traced(session) and len(figures()) == 2)
     assert set(figures()) == {session.need(setup).level(64).peak_bytes}
-    lines, key = planner.lines.load(), planner.lines._key(setup, device)
     said = 900 << 20
     lines[key] = Line((Anchor(64, Compiled(0, 0, 0, temp_bytes=said, peak_bytes=said)),))
     session.memories_changed.emit()  # as after a compilation

@@ -212,6 +212,7 @@ class Measurement:
         fits: How many calls of `fit` each run made instead of single steps; 0 for single steps.
         ended: Why it ended early; "" if it did not.
         host: The machine of a fleet that it ran on; "" for this one.
+        one_region: On the CPU, whose allocator took its whole limit at once, as a GPU's does.
     """
 
     versions: Versions
@@ -226,6 +227,7 @@ class Measurement:
     fits: int = 0
     ended: str = ""
     host: str = ""
+    one_region: bool = False
 
     @property
     def devices(self) -> tuple[str, ...]:

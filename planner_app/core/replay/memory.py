@@ -87,15 +87,26 @@ class Memory:
 
     Attributes:
         setup: What the trace was made of.
+        growth: The allocator's pool grows by regions, as the CPU's does; else it is one region from the start.
     """
 
     def __init__(
-        self, trace: StepTrace | Callable[[], StepTrace], setup: StepSetup, points: Iterable[Point] = ()
+        self,
+        trace: StepTrace | Callable[[], StepTrace],
+        setup: StepSetup,
+        points: Iterable[Point] = (),
+        *,
+        one_region: bool = False,
     ) -> None:
         self._given, self.setup = trace, setup
+        self.growth = setup.target == "cpu" and not one_region
         self._buffers: dict[frozenset[int], Buffers] = {}
         self._programs: dict[tuple[frozenset[int], frozenset[int]], _Compiled] = {}
         self._points: dict[int, Point] = {point.batch: point for point in points}
+
+    def in_one_region(self) -> "Memory":
+        """The same step where the allocator takes its whole limit at once."""
+        return Memory(lambda: self._traced, self.setup, one_region=True)
 
     @cached_property
     def trace(self) -> StepTrace:
@@ -115,7 +126,7 @@ class Memory:
     def _small(self) -> "Memory":
         """Of small batches, which run another graph."""
         assert self._traced.small is not None
-        return Memory(self._traced.small, self.setup)
+        return Memory(self._traced.small, self.setup, one_region=not self.growth)
 
     @cached_property
     def _traced(self) -> StepTrace:
@@ -203,18 +214,18 @@ class Memory:
         if self._is_small(batch):
             return self._small.in_use(batch)
         point, buffers = self.point(batch), self.buffers(batch)
-        growth = self.setup.target == "cpu"
         book: list[int] = []
-        for start in STARTS if growth else (AS_LOADED,):
+        for start in STARTS if self.growth else (AS_LOADED,):
             book.clear()
-            if allocate(self.trace, buffers, batch, growth=growth, start=start, book=book) == point.peak:
+            if allocate(self.trace, buffers, batch, growth=self.growth, start=start, book=book) == point.peak:
                 break
         return [level + point.in_use_bytes - point.peak.in_use_bytes for level in book]
 
     def _on_cpu(self, batch: int) -> Point:
         """Kernels run in one queue or on a pool of threads, and the pool lies differently in every process."""
         buffers = self.buffers(batch)
-        starts = [_peak(allocate(self.trace, buffers, batch, start=start)) for start in STARTS]
+        ways = STARTS if self.growth else (AS_LOADED,)
+        starts = [_peak(allocate(self.trace, buffers, batch, growth=self.growth, start=start)) for start in ways]
         # Where variables come to lie is chance, and the pool then stays so for all steps: the middle is least far off.
         lows, highs = (end(peak.highest_bytes for peak in starts) for end in (min, max))
         expected = (lows + highs) // 2
@@ -246,7 +257,7 @@ class Memory:
                 for step in range(PROCESS_STEPS)
             ]
             buffers = replay_process(self.trace, folded, orders, zeros=process % 2 == 0)
-            yield _peak(allocate(self.trace, buffers, batch, start=INITIALIZED))
+            yield _peak(allocate(self.trace, buffers, batch, growth=self.growth, start=INITIALIZED))
 
     def _compiled(self, batch: int) -> Point:
         """One program: its arguments, and one block of memory in which the compiler has laid out the rest."""

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QTabBar, QTabWidget, QWidget
-
-from planner_app.gui.look.tabs import TabStyle
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QStyle, QTabBar, QTabWidget, QWidget
 
 Area = Qt.DockWidgetArea
 
@@ -27,9 +25,11 @@ class MainWindow(QMainWindow):
     dropped = Signal(QMimeData)
     closed = Signal()
 
-    def __init__(self, central: QWidget, menus: Mapping[str, Sequence[QAction | QMenu | None]]) -> None:
+    def __init__(
+        self, central: QWidget, menus: Mapping[str, Sequence[QAction | QMenu | None]], tab_style: QStyle
+    ) -> None:
         super().__init__()
-        self._tab_style = TabStyle()
+        self._tab_style = tab_style
         self.setAcceptDrops(True)
         self.setDockNestingEnabled(True)
         self.setTabPosition(Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)

@@ -91,6 +91,7 @@ def measure(
         measured_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         runs=(),
         fits=fits,
+        one_region=request.one_region,
     )
     pace = Pace(processes)
     for number in range(processes):
