@@ -148,6 +148,6 @@ def test_that_a_measurement_with_a_limit_on_the_cpu_is_held_against_one_region()
     # A pool that grows makes room for 20 MiB with a region of 32, which is handed out whole; the rest are small chunks.
     growing, at_once = compare(memory, grown), compare(memory, whole)
     assert growing is not None and at_once is not None
-    assert growing.estimated_bytes >> 10 == 32 << 10
-    assert at_once.estimated_bytes >> 10 == 20 << 10
+    assert growing.estimated_bytes >> 20 == 32
+    assert at_once.estimated_bytes >> 20 == 20
     assert memory.point(8).in_use_bytes == growing.estimated_bytes
