@@ -78,7 +78,7 @@ def compare(memory: Memory, measurement: Measurement) -> Comparison | None:
         return None
     batch = measurement.setup.per_gpu_batch
     if measurement.one_region and not memory.xla:
-        memory = memory.in_one_region()
+        memory = memory.in_one_region
     point = memory.point(batch)
     jax = measurement.setup.backend is Backend.JAX  # has books for each device of a mesh
     replicas = 1 if measurement.place.on_gpu or jax else measurement.setup.gpus

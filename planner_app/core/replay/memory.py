@@ -104,6 +104,7 @@ class Memory:
         self._programs: dict[tuple[frozenset[int], frozenset[int]], _Compiled] = {}
         self._points: dict[int, Point] = {point.batch: point for point in points}
 
+    @cached_property
     def in_one_region(self) -> "Memory":
         """The same step where the allocator takes its whole limit at once."""
         return Memory(lambda: self._traced, self.setup, one_region=True)
