@@ -191,6 +191,12 @@ def test_that_a_line_of_the_chart_takes_at_most_six_compilations():
     assert line.anchors[-1].batch == 1024
 
 
+def test_that_a_chosen_batch_far_down_leaves_the_chart_to_its_largest():
+    """It tells nothing of batches that are a hundred times as large."""
+    line = ask(Line(), TRUTHS["a fifth more"], 4)
+    assert next_for_chart(line, model(2.0), 3000 * MIB) == 1024
+
+
 def charted(truth: Callable[[int], float]) -> list[int]:
     line, order = Line(), []
     while (batch := next_for_chart(line, model(2.0, band=1.0), 3000 * MIB)) is not None:

@@ -67,9 +67,11 @@ def next_for_chart(line: Line, model: ModelLevel, top_bytes: int, most: int = MO
     """
     if len(line.anchors) >= most:
         return None
-    levels = _levels(line, model, top_bytes)
-    if not line.anchors:
-        return max(levels, default=None)
+    seen = _levels(line, model, top_bytes)
+    largest = max(seen, default=None)
+    if not line.anchors or (largest is not None and line.octaves_to(largest) > FURTHEST_OCTAVES):
+        return largest  # a batch chosen far below tells nothing of it
+    levels = {batch: level for batch, level in seen.items() if line.octaves_to(batch) <= FURTHEST_OCTAVES}
     first, last = line.anchors[0].batch, line.anchors[-1].batch
     unsure = [batch for batch, level in levels.items() if _width(level) > SURE_ENOUGH * level.peak_bytes]
     broken = [batch for batch in unsure if first < batch < last]
@@ -81,11 +83,11 @@ def next_for_chart(line: Line, model: ModelLevel, top_bytes: int, most: int = MO
 
 
 def _levels(line: Line, model: ModelLevel, top_bytes: int) -> dict[int, Level]:
-    """At the powers of two that can be told apart on the chart and are not too far from what was compiled."""
+    """At the powers of two that can be told apart on the chart."""
     levels: dict[int, Level] = {}
     batch = 1
     while batch <= FURTHEST_BATCH and (level := line.level(batch, model)).peak_bytes <= top_bytes:
-        if level.peak_bytes >= SMALLEST_SHARE * top_bytes and line.octaves_to(batch) <= FURTHEST_OCTAVES:
+        if level.peak_bytes >= SMALLEST_SHARE * top_bytes:
             levels[batch] = level
         batch *= 2
     return levels
